@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+# Each directory uses only what design section 10 lets it use.
+#
+# Looks at includes, and when there is a build, at the symbols and libraries
+# that the programs need.
+set -eu
+LC_ALL=C
+export LC_ALL
+cd "${srcdir:-$(dirname "$0")/..}"
+build=${builddir:-build}
+bad=$(mktemp)
+trap 'rm -f "$bad"' EXIT
+
+# may DIR EXPRESSION [FILE]: local and library headers, as "dir/name.h" or
+# <name.h>, that files of DIR (or FILE alone in it) may include.  Directories
+# not in a rule have to be reached by no one else.
+may() {
+	[ -d "$1" ] || return 0
+	find "$1" -name '*.[chy]' ${3:+! -name "$3"} -exec \
+	    grep -HnE '^#[ \t]*include' {} + |
+	    sed -e "s|include \"\([a-z_0-9]*\.h\)\"|include \"$1/\1\"|" |
+	    grep -E "$checked" | grep -vE "include [\"<]($2)" |
+	    sed "s|^|$1/ may not: |" >>"$bad" || :
+}
+
+# Headers that the rules are about: all local ones but config.h, and those of
+# libraries.  Plain libc and kernel headers are free.
+checked='include ("[^"]*/|<(event2?|msgpack|seccomp|cap-ng|archive|jansson|netdb|pwd|grp|lib))'
+
+own='config\.h"|'
+proto="${own}proto/(proto|messages|limits)\.h\""
+event='event2/'
+may proto "${own}proto/|$event" # event glue below
+may parent "$proto|proto/event\.h\"|parent/|$event|pwd\.h|grp\.h" confine.c
+may broker "$proto|broker/|backends/backend\.h\"|storage/storage\.h\"" priv.c
+may worker "$proto|proto/event\.h\"|worker/|$event" confine.c
+may agent "$proto|agent/" archive.c
+may backends "${own}proto/(proto|limits)\.h\"|backends/|seccomp\.h"
+may storage "${own}proto/(proto|limits)\.h\"|storage/"
+may lib "$proto|lib/"
+may ctl "${own}lib/sandboxd\.h\"|ctl/|jansson\.h|ctl/sandboxd\.h\""
+may gateway "${own}lib/sandboxd\.h\"|gateway/|jansson\.h|$event"
+
+# only HEADER FILE...: nobody but these files includes it.
+only() {
+	header=$1
+	shift
+	for d in proto parent broker worker agent backends storage ctl lib; do
+		[ ! -d $d ] || grep -rlE --include='*.[chy]' \
+		    "^#[ \t]*include <$header" $d || :
+	done | while read -r f; do
+		case " $* " in
+		*" $f "*)	;;
+		*)		echo "$f: includes <$header" ;;
+		esac
+	done >>"$bad"
+}
+
+only 'cap-ng\.h' broker/priv.c
+only 'seccomp\.h' parent/confine.c broker/priv.c worker/confine.c \
+    backends/filter.c
+only 'archive' agent/archive.c
+only 'msgpack'
+only 'jansson' ctl/json.c ctl/print.c ctl/ctl.h ctl/output.c
+
+# Nobody outside lists the event glue but those who may link it.
+grep -lE '<event2?[./]|proto/event\.h' broker/*.[ch] agent/*.[ch] \
+    backends/*.[ch] lib/*.[ch] ctl/*.[ch] 2>/dev/null |
+    sed 's/$/: uses libevent/' >>"$bad" || :
+
+# needs FILE LIBRARIES: a program's NEEDED entries are among these.
+needs() {
+	[ -e "$build/$1" ] || { absent="$absent $1"; return 0; }
+	readelf -d "$build/$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+	    grep -vE "^($2|libc|ld-linux[-_a-z0-9]*|libasan|libubsan|libgcc_s|libm)\.so" |
+	    sed "s|^|$1 needs |" >>"$bad" || :
+}
+
+# lacks FILE SYMBOLS: a program asks for none of these functions.
+lacks() {
+	[ -e "$build/$1" ] || return 0
+	nm -D --undefined-only "$build/$1" | awk '{ print $2 }' |
+	    sed 's/@.*//' | grep -E "^($2)$" |
+	    sed "s|^|$1 uses |" >>"$bad" || :
+}
+
+absent=
+if command -v readelf >/dev/null; then
+	needs sandboxd 'libevent_core-2\.1|libevent-2\.1|libseccomp'
+	needs sandboxd-broker 'libseccomp|libcap-ng'
+	needs sandboxd-worker 'libevent_core-2\.1|libevent-2\.1|libseccomp'
+	needs sandboxd-agent none
+	needs sandboxctl libjansson
+	needs .libs/libsandboxd.so none
+	names='getpw.*|getgr.*|getaddrinfo|gethostby.*|initgroups'
+	lacks sandboxd-broker "event_.*|archive_.*|msgpack_.*|json_.*|$names"
+	lacks sandboxd-worker "capng_.*|archive_.*|execve|execv.*|$names"
+	lacks sandboxd 'capng_.*|archive_.*|msgpack_.*|json_.*|mount|setns'
+	lacks .libs/libsandboxd.so 'exit|abort|printf|puts|fprintf|__.*printf_chk'
+	if [ -e "$build/.libs/libsandboxd.so" ]; then
+		nm -D --defined-only "$build/.libs/libsandboxd.so" |
+		    awk '$2 != "A" { print $3 }' | grep -v '^sandbox_' |
+		    sed 's/^/libsandboxd.so exports /' >>"$bad" || :
+	fi
+fi
+
+[ -z "$absent" ] || echo "not built, not looked at:$absent"
+[ ! -s "$bad" ] || { cat "$bad"; exit 1; }
