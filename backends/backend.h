@@ -27,8 +27,8 @@ enum backend_level { LEVEL_NONE, LEVEL_NAMESPACE, LEVEL_KERNEL };
 
 #define BACKEND_NEEDS_ROOT	1u
 #define BACKEND_USES_SLOT	2u	/* runs as a slot's ids, when root */
-#define BACKEND_PASSES_FDS	4u	/* the agent's channel takes descriptors */
-#define BACKEND_OWN_NETWORK	8u	/* wants net, ipc, uts namespaces ahead */
+#define BACKEND_PASSES_FDS	4u	/* channel takes descriptors */
+#define BACKEND_OWN_NETWORK	8u	/* wants net, ipc, uts ones ahead */
 
 /* Ids inside a slot: first id plus these. */
 #define SLOT_SIZE	65536u
@@ -39,7 +39,7 @@ enum backend_level { LEVEL_NONE, LEVEL_NAMESPACE, LEVEL_KERNEL };
 
 /* A host directory to be seen inside. */
 struct backend_mount {
-	int		 fd;		/* the directory, opened by the client */
+	int		 fd;		/* opened by the client */
 	char		 dst[4096];	/* absolute, no "." or ".." parts */
 	bool		 is_writable;
 };
@@ -52,14 +52,14 @@ struct backend_create {
 	gid_t		 owner_gid;
 	uid_t		 slot_base;	/* first id of the slot, 0 without */
 	int		 user_ns_fd;	/* 0 and 1000 mapped to the slot's */
-	int		 image_ns_fd;	/* only 0 mapped: idmap of system trees */
+	int		 image_ns_fd;	/* only 0 mapped: for system trees */
 	int		 net_ns_fd;	/* fresh, lo up */
 	int		 ipc_ns_fd;
 	int		 uts_ns_fd;	/* hostname "sandbox" */
-	int		 client_ns_fd;	/* mount namespace of the client, or -1 */
-	uint64_t	 tmp;		/* bytes of /tmp and of /workspace each */
+	int		 client_ns_fd;	/* its mount namespace, or -1 */
+	uint64_t	 tmp;		/* bytes of /tmp and /workspace each */
 	uint64_t	 files;		/* RLIMIT_NOFILE inside */
-	int		 agent_fd;	/* sealed memfd, mode 0111, of the agent */
+	int		 agent_fd;	/* the agent: sealed memfd, 0111 */
 	int		 channel_fd;	/* becomes the agent's descriptor 3 */
 	bool		 is_stream;	/* the agent gets -s */
 	int		 error_fd;	/* bwrap: its stderr goes here */

@@ -80,7 +80,8 @@ enum log_level log_level(void);
 void	 log_warn(const char *, ...) __attribute__((format(printf, 1, 2)));
 void	 log_info(const char *, ...) __attribute__((format(printf, 1, 2)));
 void	 log_debug(const char *, ...) __attribute__((format(printf, 1, 2)));
-void	 log_error(const char *, const struct error *);	/* "what: message; fix" */
+/* "what: message; fix" */
+void	 log_error(const char *, const struct error *);
 void	 fatal(const char *, ...)
 	    __attribute__((format(printf, 1, 2), noreturn));	/* exit 1 */
 
@@ -91,14 +92,14 @@ void	*xrealloc(void *, size_t);
 char	*xstrdup(const char *);
 void	 fd_close(int *);			/* and set to -1; keeps errno */
 int	 fd_nonblock(int);
-int	 fd_pair(int, int [2]);			/* AF_UNIX type, CLOEXEC, nonblock */
+int	 fd_pair(int, int [2]);			/* CLOEXEC, nonblocking */
 int	 fd_write_all(int, const void *, size_t);	/* blocking fds only */
 int64_t	 now_ms(void);				/* CLOCK_BOOTTIME */
 int64_t	 wall_ms(void);				/* CLOCK_REALTIME */
 void	 random_bytes(void *, size_t);
 void	 id_make(char [ID_LEN + 1], const char *);	/* prefix "sb_" */
 bool	 id_is_valid(const char *);
-bool	 name_is_valid(const char *);	/* [A-Za-z0-9._-]{1,64}, no leading . - */
+bool	 name_is_valid(const char *);	/* [A-Za-z0-9._-]{1,64}, no . - first */
 /* Copy with NUL; -1 if it does not fit or holds a NUL. */
 int	 text_copy(char *, size_t, struct view);
 struct view view_of(const char *);
@@ -251,8 +252,8 @@ MSG_LIST(MSG_STRUCT)
 #define EXEC_PTY	1u
 #define EXEC_GROUP	2u
 
-#define AGENT_CHANNEL_FD	3	/* the agent's channel; -s in argv: stream */
-#define PEER_CHANNEL_FD		3	/* broker's to the front, worker's to broker */
+#define AGENT_CHANNEL_FD	3	/* agent's; -s: a stream */
+#define PEER_CHANNEL_FD		3	/* broker's and worker's */
 #define WIRE_VERSION		1
 
 struct frame {
@@ -282,7 +283,7 @@ struct chan;
  * as a mask of 1u << DIR_*; others are a bad frame.
  */
 struct chan *chan_new(int, unsigned int, unsigned int);
-void	 chan_free(struct chan *);	/* closes fd, queued and unclaimed fds */
+void	 chan_free(struct chan *);	/* closes fd and all held fds */
 int	 chan_fd(const struct chan *);
 /*
  * 1: a frame (valid until the next call; fds not taken are closed by it),
@@ -349,7 +350,7 @@ struct spec {
 	struct view	 name;
 	struct view	 labels;	/* map of text to text */
 	struct view	 token;
-	/* judged by the broker; absent views have p NULL, numbers SPEC_ABSENT */
+	/* judged by the broker; absent: p NULL, or SPEC_ABSENT */
 	struct view	 profile;
 	struct view	 backend;
 	struct view	 floor;		/* none namespace kernel */
