@@ -224,7 +224,8 @@ daemon_stop() {
 
 # Everything that bears this test's directory or uids.
 what_is_left() {
-	find /sys/fs/cgroup -type d -name "sandboxd-${run##*/}*" 2>/dev/null |
+	find /sys/fs/cgroup -type d \( -name "sandboxd-${run##*/}" \
+	    -o -name "sandboxd-${run##*/}-*" \) 2>/dev/null |
 	    sed 's/^/cgroup /'
 	sed 's/^[^ ]* [^ ]* [^ ]* [^ ]* //; s/ .*//' /proc/self/mountinfo |
 	    grep "^$tmp" | sed 's/^/mount /'
