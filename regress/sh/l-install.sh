@@ -5,6 +5,7 @@
 
 prefix=$(sed -n 's/^prefix = //p' "$builddir/Makefile")
 dest=$tmp/dest
+unset MAKEFLAGS MFLAGS MAKELEVEL
 say_make() {
 	within 120 make -s -C "$builddir" DESTDIR="$dest" "$@" \
 	    >"$tmp/make" 2>&1 || fail "make $*: $(tail -n 5 "$tmp/make")"
@@ -22,8 +23,9 @@ for f in sbin/sandboxd bin/sandboxctl lib/libsandboxd.so lib/libsandboxd.a \
 done
 matches "$(cat "$dest$prefix/lib/systemd/system/sandboxd.service")" \
     "^ExecStart=$prefix/sbin/sandboxd "
-is "$("$dest$prefix/sbin/sandboxd" -n -f "$dest$prefix/etc/sandboxd.conf" \
-    2>&1)" '' 'sandboxd -n of the shipped configuration'
+# The group comes with sysusers, which did not run here.
+sed 's/ group sandbox$//' "$dest$prefix/etc/sandboxd.conf" >"$conf"
+status 0 "$dest$prefix/sbin/sandboxd" -n -f "$conf"
 
 echo '# mine' >>"$dest$prefix/etc/sandboxd.conf"
 say_make install
