@@ -19,7 +19,9 @@ may() {
 	[ -d "$1" ] || return 0
 	find "$1" -name '*.[chy]' ${3:+! -name "$3"} -exec \
 	    grep -HnE '^#[ \t]*include' {} + |
-	    sed -e "s|include \"\([a-z_0-9]*\.h\)\"|include \"$1/\1\"|" |
+	    sed -e 's|include "\(proto\.h\|messages\.h\|limits\.h\)"|include "proto/\1"|' \
+	    -e 's|include "event\.h"|include "proto/event.h"|' \
+	    -e "s|include \"\([a-z_0-9]*\.h\)\"|include \"$1/\1\"|" |
 	    grep -E "$checked" | grep -vE "include [\"<]($2)" |
 	    sed "s|^|$1/ may not: |" >>"$bad" || :
 }
