@@ -25,6 +25,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -262,7 +263,7 @@ signals_event(void *arg, uint32_t events)
 	exec_reap();
 }
 
-/* The worker is slow: only its channel and the children, until it caught up. */
+/* The worker is slow: only its channel and the children, until it is not. */
 static void
 loop_choked(void)
 {
@@ -337,15 +338,13 @@ agent_open(void)
 		fatal("epoll_ctl: %s", strerror(errno));
 }
 
-/* On host there is no namespace that ends with this process. */
+/* At exit, on host: there is no namespace that ends with this process. */
 static void
 agent_end(void)
 {
 	struct pollfd	p = { .fd = agent.signals.fd, .events = POLLIN };
 	int64_t		ends = now_ms() + END_MS;
 
-	if (getpid() == 1)
-		return;
 	while (now_ms() < ends) {
 		(void)kill_round(NULL);
 		(void)poll(&p, 1, 10);
@@ -377,8 +376,9 @@ main(int argc, char **argv)
 
 	agent.is_stream = argc > 1 && strcmp(argv[1], "-s") == 0;
 	agent_open();
+	if (getpid() != 1)
+		(void)atexit(agent_end);
 	agent_send(MSG_AGENT_HELLO, 0, &hello);
 	loop_run();
-	agent_end();
 	return 0;
 }

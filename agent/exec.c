@@ -347,10 +347,12 @@ stdio_count(const struct msg_agent_exec *m)
 	return m->flags & EXEC_PTY ? 2 : 3;
 }
 
-static void
+/* 0 or errno. */
+static int
 spawn_init(struct spawn *s, struct frame *f, const struct msg_agent_exec *m)
 {
 	int	i, nstdio = stdio_count(m);
+	bool	has_group = m->flags & EXEC_GROUP;
 
 	*s = (struct spawn){ .stdio = { -1, -1, -1 } };
 	s->has_tty = m->flags & EXEC_PTY;
@@ -360,12 +362,14 @@ spawn_init(struct spawn *s, struct frame *f, const struct msg_agent_exec *m)
 	 * On hosts whose controllers have a tree each, a group is one
 	 * descriptor for each tree.
 	 */
-	if (f->nfds < nstdio || f->nfds - nstdio > GROUP_FDS_MAX ||
-	    (f->nfds > nstdio) != ((m->flags & EXEC_GROUP) != 0))
+	if (f->nfds > nstdio && (!has_group ||
+	    f->nfds - nstdio > GROUP_FDS_MAX))
 		fatal("AGENT_EXEC: %d descriptors, flags %u", f->nfds,
 		    (unsigned int)m->flags);
 	for (i = nstdio; i < f->nfds; i++)
 		s->groups[s->ngroups++] = frame_take_fd(f, i);
+	/* Some were lost on the way: more are open than may be. */
+	return f->nfds < nstdio + has_group ? EMFILE : 0;
 }
 
 static void
@@ -395,9 +399,11 @@ exec_request(struct frame *f, const struct msg_agent_exec *m)
 
 	if (exec_find(m->exec) != NULL)
 		fatal("exec %u again", (unsigned int)m->exec);
-	spawn_init(&s, f, m);
-	if ((e = exec_new((uint32_t)m->exec, f->id)) == NULL) {
-		failed_send((uint32_t)m->exec, f->id, STAGE_FORK, EAGAIN, "");
+	err = spawn_init(&s, f, m);
+	if (err == 0 && (e = exec_new((uint32_t)m->exec, f->id)) == NULL)
+		err = EAGAIN;
+	if (err != 0) {
+		failed_send((uint32_t)m->exec, f->id, STAGE_FORK, err, "");
 		spawn_free(&s);
 		return;
 	}

@@ -29,7 +29,7 @@
 #define PATH_DEFAULT	"/usr/local/bin:/usr/bin:/bin"
 #define KERNEL_SIGNALS	64
 
-/* The kernel's set: libc's leaves out the signals that it keeps for itself. */
+/* The kernel's set: libc's leaves out signals that it keeps for itself. */
 typedef uint64_t kernel_sigset;
 
 static _Alignas(16) char stack[16 * 1024];
