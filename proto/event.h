@@ -34,6 +34,8 @@ void	 watch_kick(struct watch *);
 void	 watch_read(struct watch *, bool);
 struct chan *watch_get_chan(struct watch *);
 struct rpc *watch_get_rpc(struct watch *);
+/* Frees the watch and gives back its rpc; allowed inside its own callbacks. */
+struct rpc *watch_detach_rpc(struct watch *);
 /* Frees the chan or rpc too; allowed inside its own callbacks. */
 void	 watch_free(struct watch *);
 

@@ -6,7 +6,7 @@
  * structs, the field tables, names, directions, sizes and descriptor counts
  * all come from it (proto/message.c).
  *
- * A frame is a 16-byte header (struct wire_header in proto.h) and one msgpack
+ * A frame is a 16-byte header (proto/chan.c) and one msgpack
  * array with exactly the fields named here, in this order.  Worker and agent
  * messages are append-only within a major version.
  *

@@ -214,6 +214,10 @@ int	 field_unpack_array(const struct field *, size_t, struct view, void *,
 	    struct error *);
 void	 field_pack_array(const struct field *, size_t, const void *,
 	    struct buf *);
+void	 field_pack(const struct field *, const void *, struct buf *);	/* one */
+/* Would the other side take it?  The error names the field that is not. */
+int	 field_check(const struct field *, size_t, const void *,
+	    struct error *);
 /*
  * A packed map.  Unknown, duplicate and ill-typed keys are ERR_INVALID with
  * the key; absent or nil keys leave the struct's member as it is.
@@ -262,8 +266,20 @@ struct frame {
 	struct view	 body;
 	int		 nfds;
 	int		 fds[FRAME_FDS_MAX];
+	int		*owned;		/* the chan's own list of the same */
 };
 
+/* What messages.h says of a message. */
+struct msg_info {
+	const char	*name;
+	enum wire_dir	 dir;
+	unsigned int	 fds_max;
+	size_t		 nfields;
+	size_t		 body_max;	/* bytes */
+	const struct field *(*fields)(void);
+};
+
+const struct msg_info *msg_info(unsigned int);	/* by type, or NULL */
 const char *msg_name(unsigned int);		/* "BROKER_CREATE" or "?" */
 /* Unpack into the struct of the frame's type; views borrow the frame. */
 int	 msg_unpack(const struct frame *, void *, struct error *);
@@ -288,7 +304,8 @@ int	 chan_fd(const struct chan *);
 /*
  * 1: a frame (valid until the next call; fds not taken are closed by it),
  * 0: nothing now, -1: closed (ERR_UNAVAILABLE) or bad frame (ERR_INVALID).
- * Reads with MSG_DONTWAIT.
+ * Reads with MSG_DONTWAIT.  A frame whose descriptors could not be received
+ * because this process has none free comes with nfds 0.
  */
 int	 chan_recv(struct chan *, struct frame *, struct error *);
 int	 frame_take_fd(struct frame *, int);	/* caller owns it; or -1 */
@@ -320,12 +337,24 @@ struct rpc_msg {
 	struct view	 result;
 	int		 nfds;
 	int		 fds[RPC_FDS_MAX];
+	int		*owned;		/* the rpc's own list of the same */
 };
 
 struct rpc *rpc_new(int);		/* takes fd; NULL when out of memory */
+/*
+ * No descriptors may come in on it, for a process that must not hold what a
+ * client passes: the kernel drops them, a request that declares some is
+ * answered with an error.
+ */
+void	 rpc_refuse_fds(struct rpc *);
 void	 rpc_free(struct rpc *);
 int	 rpc_fd(const struct rpc *);
-/* As chan_recv; a bad message is ERR_INVALID and ends the connection. */
+/*
+ * As chan_recv; a bad message is ERR_INVALID and ends the connection.  A
+ * request whose params are not one map, or that did not come with the fds it
+ * declares, is answered with an error here and not returned.  A response
+ * that lost its descriptors has nfds 0.
+ */
 int	 rpc_recv(struct rpc *, struct rpc_msg *, struct error *);
 int	 rpc_take_fd(struct rpc_msg *, int);
 /* All consume their fds; params/result is one packed map or value. */
@@ -340,7 +369,10 @@ int	 rpc_notify(struct rpc *, const char *, const struct buf *,
 int	 rpc_flush(struct rpc *, struct error *);
 size_t	 rpc_pending(const struct rpc *);
 void	 rpc_error_unpack(struct view, struct error *);	/* error map */
-/* Bytes received and not yet parsed, and the fd, for a tunnel; frees rpc. */
+/*
+ * Bytes received and not yet parsed, and the fd, for a tunnel; frees rpc.
+ * -1 and nothing done while rpc_pending is not 0.
+ */
 int	 rpc_detach(struct rpc *, struct buf *);
 
 /* spec.c: the parameters of sandbox.create, a profile and the defaults */
