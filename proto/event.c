@@ -29,7 +29,7 @@ struct watch {
 	unsigned int	 depth;		/* callbacks running */
 	bool		 is_reading;
 	bool		 is_closed;	/* close_fn was called */
-	bool		 is_freed;	/* by a callback; free when it is back */
+	bool		 is_freed;	/* by a callback; freed after it */
 };
 
 static void

@@ -214,7 +214,8 @@ int	 field_unpack_array(const struct field *, size_t, struct view, void *,
 	    struct error *);
 void	 field_pack_array(const struct field *, size_t, const void *,
 	    struct buf *);
-void	 field_pack(const struct field *, const void *, struct buf *);	/* one */
+/* Packs one. */
+void	 field_pack(const struct field *, const void *, struct buf *);
 /* Would the other side take it?  The error names the field that is not. */
 int	 field_check(const struct field *, size_t, const void *,
 	    struct error *);
