@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +130,7 @@ static int
 mount_open(const struct options *o, const struct mount_option *option,
     struct mounts *mounts)
 {
-	char *dst = NULL, *src, why[PATH_MAX + 64];
+	char *dst = NULL, *src, why[512];
 	int fd;
 
 	if ((src = mount_split(option->text, &dst)) == NULL)
