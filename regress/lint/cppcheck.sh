@@ -12,14 +12,8 @@ done
 # It reads no system headers, and does not know the macros of this one.
 queue=$(printf '#include <sys/queue.h>\n' | ${CC:-cc} -E - |
     sed -n 's/^# 1 "\(.*queue\.h\)".*/\1/p' | head -n 1)
-# All our programs have one thread: readdir, getpwnam and such are fine.
-threads=
-for f in readdir getpwnam getpwuid getgrnam getgrgid strtok localtime; do
-	threads="$threads --suppress=${f}Called"
-done
-# shellcheck disable=SC2086	# words are wanted
 exec cppcheck --quiet --error-exitcode=1 --std=c11 --language=c -j 2 \
     --enable=warning,portability --inline-suppr --library=posix \
     --library=gnu -D__linux__ -D_GNU_SOURCE -I . -I proto \
-    -I "${builddir:-build}" ${queue:+"--include=$queue"} $threads \
-    --suppress=missingIncludeSystem --suppress=unmatchedSuppression "$@"
+    -I "${builddir:-build}" ${queue:+"--include=$queue"} \
+    --suppressions-list=regress/lint/cppcheck.txt "$@"
