@@ -58,7 +58,7 @@ extern const struct picture_device picture_devices[];
 extern const char *const picture_proc_masked[];
 extern const char *const picture_proc_readonly[];
 
-/* Calls for each /etc/java-*, where a Java keeps parts of its program. */
+/* Calls for each etc/java-N-openjdk: Debian keeps parts of Java there. */
 int	 picture_java(int (*)(const char *, void *, struct error *), void *,
 	    struct error *);
 /* Whether a host directory may be seen there; says why not. */

@@ -28,6 +28,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -47,6 +48,9 @@
 #define BITS(n, m, v)	{ TEST_IS, (n), (m), (v) }
 #define ANY(n, m)	{ TEST_IS_NOT, (n), (m), 0 }
 #define ZERO(n)		{ TEST_NULL, (n), 0, 0 }
+
+#define INET		BITS(0, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET)
+#define TYPE(v)		BITS(1, TYPE_MASK, (v))
 
 #define NAMESPACES	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
 			CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
@@ -248,29 +252,12 @@ static const struct bpf_rule rules[] = {
 
 	/* Families and protocols that load no module. */
 	{ "socket", ALLOW, { INT(0, AF_UNIX) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET), BITS(1, TYPE_MASK, SOCK_STREAM), INT(2, 0) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET), BITS(1, TYPE_MASK, SOCK_STREAM), INT(2, 6) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 0) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 17) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 1) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET6), BITS(1, TYPE_MASK, SOCK_STREAM), INT(2, 0) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET6), BITS(1, TYPE_MASK, SOCK_STREAM), INT(2, 6) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET6), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 0) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET6), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 17) } },
-	{ "socket", ALLOW,
-	    { INT(0, AF_INET6), BITS(1, TYPE_MASK, SOCK_DGRAM), INT(2, 58) } },
-	{ "socket", REFUSE(EPERM), { BITS(1, TYPE_MASK, SOCK_RAW) } },
-	{ "socket", REFUSE(EPROTONOSUPPORT), { INT(0, AF_INET) } },
-	{ "socket", REFUSE(EPROTONOSUPPORT), { INT(0, AF_INET6) } },
+	{ "socket", ALLOW, { INET, TYPE(SOCK_STREAM), INT(2, 0) } },
+	{ "socket", ALLOW, { INET, TYPE(SOCK_STREAM), INT(2, IPPROTO_TCP) } },
+	{ "socket", ALLOW, { INET, TYPE(SOCK_DGRAM), INT(2, 0) } },
+	{ "socket", ALLOW, { INET, TYPE(SOCK_DGRAM), INT(2, IPPROTO_UDP) } },
+	{ "socket", REFUSE(EPERM), { TYPE(SOCK_RAW) } },
+	{ "socket", REFUSE(EPROTONOSUPPORT), { INET } },
 	{ "socket", REFUSE(EAFNOSUPPORT), { { 0 } } },
 	{ "socketpair", ALLOW, { INT(0, AF_UNIX) } },
 	{ "socketpair", REFUSE(EAFNOSUPPORT), { { 0 } } },
@@ -350,6 +337,11 @@ add_all(struct bpf_arch *arch)
 	}
 }
 
+/* INET tests for two families at once. */
+_Static_assert((AF_INET & (AF_INET ^ AF_INET6)) == 0 &&
+    (AF_INET | (AF_INET ^ AF_INET6)) == AF_INET6 &&
+    ((AF_INET ^ AF_INET6) & ((AF_INET ^ AF_INET6) - 1)) == 0,
+    "AF_INET and AF_INET6 do not differ in one bit");
 _Static_assert(sizeof(allowed) / sizeof(allowed[0]) +
     sizeof(refused) / sizeof(refused[0]) + NRULES <= NCALLS_MAX,
     "NCALLS_MAX is too small");

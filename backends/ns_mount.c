@@ -23,7 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
@@ -617,14 +617,18 @@ fill(struct tree *t, struct error *e)
 	uid_t owner = t->c->slot_base + SLOT_ROOT;
 	int status;
 
-	/* What is made belongs to the sandbox's root, who never runs. */
+	/*
+	 * What is made belongs to the sandbox's root, who never runs.  The
+	 * capability to mount stays, those over files come back.
+	 */
 	setfsgid(owner);
 	setfsuid(owner);
 	status = make_skeleton(t, e);
+	if (status == 0)
+		status = mount_systems(t, e);
 	setfsuid(0);
 	setfsgid(0);
-	if (status == -1 || make_devices(t, e) == -1 ||
-	    mount_proc(t, e) == -1 || mount_systems(t, e) == -1)
+	if (status == -1 || make_devices(t, e) == -1 || mount_proc(t, e) == -1)
 		return -1;
 	return mount_scratch(t, e);
 }

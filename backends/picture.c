@@ -24,8 +24,8 @@ const char *const picture_system[] = {
 
 /* No secrets: of ssl and pki only what is public. */
 const char *const picture_etc[] = {
-	"etc/ld.so.cache", "etc/ld.so.conf", "etc/ld.so.conf.d",
-	"etc/alternatives", "etc/ssl/certs", "etc/ssl/openssl.cnf",
+	"etc/ld.so.cache", "etc/alternatives", "etc/ssl/certs",
+	"etc/ssl/openssl.cnf",
 	"etc/pki/tls/certs", "etc/pki/tls/cert.pem",
 	"etc/pki/tls/openssl.cnf", "etc/pki/ca-trust/extracted",
 	"etc/crypto-policies", NULL
@@ -83,20 +83,21 @@ int
 picture_java(int (*add)(const char *, void *, struct error *), void *arg,
     struct error *e)
 {
-	char path[sizeof("etc/") + sizeof(((struct dirent *)0)->d_name)];
 	struct dirent *entry;
-	int status = 0;
+	unsigned int version;
+	char path[64];
+	int n, status = 0;
 	DIR *dir;
 
+	/* A short directory; to read all of /etc would take longer. */
 	if ((dir = opendir("/usr/lib/jvm")) == NULL)
 		return 0;
-	closedir(dir);
-	if ((dir = opendir("/etc")) == NULL)
-		return 0;
 	while (status == 0 && (entry = readdir(dir)) != NULL) {
-		if (strncmp(entry->d_name, "java-", 5) != 0)
+		n = 0;
+		if (sscanf(entry->d_name, "java-%u-openjdk-%n", &version,
+		    &n) != 1 || n == 0)
 			continue;
-		snprintf(path, sizeof(path), "etc/%s", entry->d_name);
+		snprintf(path, sizeof(path), "etc/java-%u-openjdk", version);
 		status = add(path, arg, e);
 	}
 	closedir(dir);
