@@ -88,6 +88,7 @@ void	 exec_failed(struct exec *, enum stage, int, const char *);
 void	 exec_ended(struct exec *, int, const struct rusage *);
 void	 exec_settle(struct exec *);	/* frees what is over */
 void	 exec_reap(void);
+void	 exec_purge(void);	/* kill, soon, what no exec accounts for */
 
 /* spawn.c */
 

@@ -31,6 +31,7 @@ struct words {
 
 static struct exec	*execs;
 static unsigned int	 nexecs;
+static bool		 is_purging;	/* see exec_purge */
 
 static const char *const stages[] = {
 	[STAGE_NONE] = "",
@@ -458,13 +459,14 @@ static void
 exec_kill_lost(void)
 {
 	struct exec	*e, *next;
-	bool		 is_lost = false;
+	bool		 is_lost = is_purging;
 
 	for (e = execs; e != NULL; e = e->next)
 		if (e->is_killing && e->keeper_pid == 0)
 			is_lost = true;
 	if (!is_lost || kill_round(exec_owns) != 0)
 		return;
+	is_purging = false;
 	for (e = execs; e != NULL; e = next) {
 		next = e->next;
 		if (!e->is_killing || e->keeper_pid != 0)
@@ -473,6 +475,12 @@ exec_kill_lost(void)
 		killed_send(e->id, e->kill_request);
 		exec_settle(e);
 	}
+}
+
+void
+exec_purge(void)
+{
+	is_purging = true;
 }
 
 void

@@ -251,8 +251,11 @@ keeper_gone(struct exec *e)
 	e->keeper_pid = 0;
 	keeper_recv(e);
 	source_close(&e->keeper);
-	if (!e->is_answered)
+	/* Killed before it could say that the command runs: then none may. */
+	if (!e->is_answered) {
 		exec_failed(e, STAGE_FORK, ECHILD, "");
+		exec_purge();
+	}
 	/*
 	 * Killed.  Its main process is a child of the agent now, unless the
 	 * keeper took the result along.

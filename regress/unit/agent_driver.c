@@ -383,3 +383,32 @@ is_gone(pid_t pid)
 	return !process_stat(pid, comm, &state, &parent) || state == 'Z' ||
 	    state == 'X';
 }
+
+static long
+ticks(pid_t pid)
+{
+	char	 path[64], line[1024], *p;
+	long	 user = -1, sys = 0;
+	FILE	*f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	assert_non_null(f = fopen(path, "re"));
+	assert_non_null(fgets(line, sizeof(line), f));
+	(void)fclose(f);
+	assert_non_null(p = strrchr(line, ')'));
+	assert_int_equal(sscanf(p, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u "
+	    "%*u %*u %ld %ld", &user, &sys), 2);
+	return user + sys;
+}
+
+/* Only a loop that never waits can fail this, however slow the machine. */
+void
+assert_idle(pid_t pid)
+{
+	long	before, hz = sysconf(_SC_CLK_TCK);
+
+	(void)poll(NULL, 0, 200);
+	before = ticks(pid);
+	(void)poll(NULL, 0, 500);
+	assert_true(ticks(pid) - before < hz / 4);
+}

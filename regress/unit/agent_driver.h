@@ -95,5 +95,7 @@ void	 wait_until(bool (*)(void *), void *);
 /* Children of a process by name, NULL any; how many, first one in *pid. */
 int	 children(pid_t, const char *, pid_t *);
 bool	 is_gone(pid_t);
+/* It uses (nearly) no processor while nothing moves. */
+void	 assert_idle(pid_t);
 
 #endif

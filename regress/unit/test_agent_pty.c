@@ -87,10 +87,10 @@ pty_is_the_controlling_terminal(void **state)
 	char		*out;
 
 	terminal_run(d, "tty >/dev/null && [ -t 0 ] && [ -t 1 ] && [ -t 2 ] "
-	    "&& echo told >/dev/tty && ls /proc/$$/fd | tr '\\n' ' '", &t);
+	    "&& echo told >/dev/tty && exec ls /proc/self/fd", &t);
 	out = terminal_finish(d, &t, &r);
 	assert_int_equal(r.code, 0);
-	assert_string_equal(out, "told\r\n0 1 2 ");
+	assert_string_equal(out, "told\r\n0  1  2  3\r\n");
 	free(out);
 }
 
@@ -277,6 +277,33 @@ pty_background_child_still_heard(void **state)
 	fd_close(&t.in);
 }
 
+static void
+pty_waits_without_spinning(void **state)
+{
+	struct driver	*d = *state;
+	struct terminal	 full, quiet, ended;
+	struct result	 r;
+
+	/* Nobody reads; no slave is open; input has ended, unread. */
+	terminal_run(d, "exec yes", &full);
+	terminal_run(d, "exec sleep 1000 </dev/null >/dev/null 2>&1", &quiet);
+	terminal_run(d, "exec sleep 1000", &ended);
+	fd_close(&ended.in);
+	assert_idle(d->pid);
+	driver_signal(d, full.id, SIGKILL);
+	driver_result(d, full.id, &r);
+	driver_signal(d, quiet.id, SIGKILL);
+	driver_result(d, quiet.id, &r);
+	driver_signal(d, ended.id, SIGKILL);
+	driver_result(d, ended.id, &r);
+	assert_idle(d->pid);
+	free(read_all(full.out, NULL));
+	free(read_all(quiet.out, NULL));
+	free(read_all(ended.out, NULL));
+	fd_close(&full.in);
+	fd_close(&quiet.in);
+}
+
 #define T(f)	cmocka_unit_test_setup_teardown(f, driver_start, driver_stop)
 
 int
@@ -294,6 +321,7 @@ main(void)
 		T(pty_slow_reader_holds_the_writer),
 		T(pty_terminal_closed_and_opened_again),
 		T(pty_background_child_still_heard),
+		T(pty_waits_without_spinning),
 	};
 
 	if (access("/dev/ptmx", R_OK | W_OK) == -1)

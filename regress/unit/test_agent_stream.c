@@ -290,6 +290,31 @@ stream_terminal_hung_up(void **state)
 	assert_int_equal(r.signal, SIGHUP);
 }
 
+static void
+stream_waits_without_spinning(void **state)
+{
+	struct msg_agent_credit	 c = { .stream = 1, .bytes = STREAM_WINDOW };
+	struct driver		*d = *state;
+	struct result		 r;
+	uint32_t		 id;
+
+	/* The writer is gone, its bytes are not wanted yet. */
+	d->gives_credit = false;
+	id = stream_run(d, "head -c 300000 /dev/zero; exec <&-", 0);
+	driver_result(d, id, &r);
+	assert_idle(d->pid);
+	d->gives_credit = true;
+	c.exec = id;
+	driver_send(d, MSG_AGENT_CREDIT, 0, &c);
+	while (!d->is_eof[1] || !d->is_eof[2]) {
+		struct frame	f;
+		union answer	a;
+
+		(void)driver_next(d, &f, &a);
+	}
+	assert_int_equal(d->got[1].n, 300000);
+}
+
 /*** Keepers ***/
 
 static const char	two_sessions[] =
@@ -315,6 +340,14 @@ keeper_run(struct driver *d, const char *text, int *out, pid_t *pid)
 	assert_int_equal(read(p[0], &byte, 1), 1);
 	*out = p[0];
 	return id;
+}
+
+static bool
+has_no_keeper(void *arg)
+{
+	struct driver	*d = arg;
+
+	return children(d->pid, "sandboxd-keeper", NULL) == 0;
 }
 
 /* The two answers come in any order. */
@@ -410,8 +443,9 @@ keeper_kills_a_running_chain(void **state)
 	static const char	*const chains[] = {
 		"f() { [ $1 -gt 20000 ] || (f $(($1+1)) &); exit; }; "
 		    "echo; (f 0 &); exec sleep 1000",
-		"echo; exec sh -c 'n=${1:-0}; [ $n -gt 60 ] && exec sleep "
-		    "1000; sh -c \"$0\" \"$0\" $((n+1)); :'",
+		"export T='[ $1 -gt 60 ] && exec sleep 1000; "
+		    "sh -c \"$T\" sh $(($1+1)); :'; "
+		    "echo; exec sh -c \"$T\" sh 0",
 	};
 	struct driver		*d = *state;
 	struct msg_agent_kill	 m;
@@ -429,21 +463,28 @@ keeper_kills_a_running_chain(void **state)
 }
 
 static void
-keeper_killed_by_its_command(void **state)
+keeper_killed_result_still_right(void **state)
 {
 	struct driver		*d = *state;
 	struct msg_agent_kill	 m;
+	struct command		 c;
 	struct result		 r;
 	pid_t			 keeper;
 	char			 byte;
 	uint32_t		 id;
-	int			 out;
+	int			 p[2], out;
 
-	/* The result is still the right one. */
-	id = keeper_run(d, "kill -9 $PPID; echo; exit 5", &out, NULL);
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	command_init(&c);
+	c.flags = 0;
+	c.shell = "read go; kill -9 $PPID; exit 5";
+	c.fds[0] = p[0];
+	id = driver_run(d, &c, NULL);
+	assert_int_equal(write(p[1], "\n", 1), 1);
 	driver_result(d, id, &r);
 	assert_int_equal(r.code, 5);
-	(void)close(out);
+	(void)close(p[0]);
+	(void)close(p[1]);
 	/* And what is below is still found. */
 	m.exec = keeper_run(d, two_sessions, &out, NULL);
 	assert_int_equal(children(d->pid, "sandboxd-keeper", &keeper), 1);
@@ -452,6 +493,39 @@ keeper_killed_by_its_command(void **state)
 	expect_killed(d, (uint32_t)m.exec, 8);
 	assert_int_equal(read(out, &byte, 1), 0);
 	(void)close(out);
+}
+
+/* Before it could say that the command runs: then none may. */
+static void
+keeper_killed_at_once(void **state)
+{
+	struct driver	*d = *state;
+	struct command	 c;
+	struct frame	 f;
+	union answer	 a;
+	char		 byte;
+	int		 p[2], i;
+
+	for (i = 0; i < 50; i++) {
+		assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+		command_init(&c);
+		c.flags = 0;
+		c.shell = "kill -9 $PPID; exec sleep 1000";
+		c.fds[1] = p[1];
+		(void)driver_exec(d, &c);
+		(void)close(p[1]);
+		if (driver_next(d, &f, &a) == MSG_AGENT_STARTED) {
+			driver_signal(d, d->next_id, SIGKILL);
+			wait_until(has_no_keeper, d);
+			driver_signal(d, d->next_id, SIGKILL);
+			driver_result(d, d->next_id, NULL);
+		} else {
+			assert_int_equal(f.type, MSG_AGENT_FAILED);
+			assert_int_equal(a.failed.sys_errno, ECHILD);
+		}
+		assert_int_equal(read(p[0], &byte, 1), 0);
+		(void)close(p[0]);
+	}
 }
 
 static void
@@ -486,12 +560,14 @@ main(void)
 		T_STREAM(stream_closed_input_told),
 		T_STREAM(stream_late_frames_ignored),
 		T_STREAM(stream_background_output_follows),
+		T_STREAM(stream_waits_without_spinning),
 		T_STREAM(stream_terminal_works),
 		T_STREAM(stream_terminal_hung_up),
 		T(keeper_results_as_without),
 		T(keeper_kills_all_it_started),
 		T(keeper_kills_a_running_chain),
-		T(keeper_killed_by_its_command),
+		T(keeper_killed_result_still_right),
+		T(keeper_killed_at_once),
 		T(keeper_outlives_no_agent),
 	};
 
