@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * sandboxd-broker: start and end.  Executed by the front with the channel to
+ * it as descriptor 3; lives and dies with it.
+ *
+ *   sandboxd-broker -r RUNDIR [-v] [-i] [-l N]
+ *
+ * -i: inetd's client is descriptor 4; -l: so many listening sockets follow.
+ *
+ * Start: programs are opened and compiled filters made while all rights are
+ * there; the run directory is locked and swept; rights shrink to the list in
+ * priv.c.  Then the policy comes, the first backend is tried, and the broker
+ * is ready.  Everything after that happens in loop_run(): requests of the
+ * front (request.c), clients (accept.c, client.c), children (proc.c) and
+ * workers (worker.c).  A sandbox is made by the steps of create.c and ends by
+ * the same steps backwards.  The broker trusts its configuration, the kernel
+ * and its own children up to the moment they give up their rights.
+ */
+
+#include "config.h"
+
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker.h"
+
+#define STOP_MS		10000	/* then what does not die is left */
+
+static struct {
+	int		 signal_fd;
+	struct watcher	 signals;
+	bool		 is_ready;
+	bool		 is_stopping;
+	int		 status;
+	struct timer	 deadline;
+} broker = { .signals.fd = -1 };
+
+const char *
+broker_hook(const char *name)
+{
+#ifdef SANDBOXD_TEST_HOOKS
+	return getenv(name);
+#else
+	(void)name;
+	return NULL;
+#endif
+}
+
+void
+broker_ready(const char *backend)
+{
+	struct msg_broker_ready msg = { .backend = view_of(backend) };
+
+	if (broker.is_ready || broker.is_stopping)
+		return;
+	broker.is_ready = true;
+	request_send(MSG_BROKER_READY, 0, &msg, NULL, 0);
+	accept_start();
+}
+
+/*** The end ***/
+
+bool
+broker_is_stopping(void)
+{
+	return broker.is_stopping;
+}
+
+static void
+stop_late(void *arg)
+{
+	(void)arg;
+	log_warn("%zu sandboxes did not end in time", sandbox_count());
+	loop_end(1);
+}
+
+void
+broker_stop_check(void)
+{
+	if (broker.is_stopping && sandbox_count() == 0)
+		loop_end(broker.status);
+}
+
+/* Every sandbox of this instance ends with it. */
+void
+broker_stop(int status)
+{
+	struct sandbox *sb, *next;
+
+	if (broker.is_stopping)
+		return;
+	broker.is_stopping = true;
+	broker.status = status;
+	timer_set(&broker.deadline, STOP_MS, stop_late, NULL);
+	accept_end();
+	slot_end();
+	for (sb = sandbox_next(NULL); sb != NULL; sb = next) {
+		next = sandbox_next(sb);
+		sandbox_end(sb, true, "destroyed", "the daemon ends");
+	}
+	broker_stop_check();
+}
+
+/*** Start ***/
+
+static void
+signal_event(void *arg, uint32_t events)
+{
+	struct signalfd_siginfo si;
+
+	(void)arg;
+	(void)events;
+	if (read(broker.signal_fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo == SIGCHLD)
+		proc_reap();
+	else
+		broker_stop(0);
+}
+
+static void
+signals_init(void)
+{
+	sigset_t set;
+
+	/* They go to the terminal's group, and the front speaks for us. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_SETMASK, &set, NULL) == -1 ||
+	    (broker.signal_fd = signalfd(-1, &set, SFD_CLOEXEC |
+	    SFD_NONBLOCK)) == -1)
+		fatal("signals: %s", strerror(errno));
+	loop_add(&broker.signals, broker.signal_fd, EPOLLIN, signal_event,
+	    NULL);
+}
+
+/* 0, 1 and 2 are open, and nothing is inherited but what is ours. */
+static void
+descriptors_init(int last)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR)) != -1 && fd < 3)
+		;
+	if (fd > 2)
+		close(fd);
+	if (fcntl(PEER_CHANNEL_FD, F_SETFD, FD_CLOEXEC) == -1)
+		fatal("descriptor 3 is to be the channel of sandboxd");
+	close_range((unsigned int)last + 1, ~0u, 0);
+}
+
+int
+main(int argc, char *argv[])
+{
+	bool is_verbose = false, has_client = false;
+	const char *dir = NULL;
+	int c, i, next = PEER_CHANNEL_FD + 1, nlisten = 0;
+
+	while ((c = getopt(argc, argv, "r:vil:")) != -1) {
+		switch (c) {
+		case 'r':
+			dir = optarg;
+			break;
+		case 'v':
+			is_verbose = true;
+			break;
+		case 'i':
+			has_client = true;
+			break;
+		case 'l':
+			nlisten = atoi(optarg);
+			break;
+		default:
+			return 1;
+		}
+	}
+	log_init("broker", is_verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+	if (dir == NULL || nlisten < 0 || nlisten > 64)
+		fatal("started by sandboxd, not by hand");
+	umask(077);
+	descriptors_init(PEER_CHANNEL_FD + (has_client ? 1 : 0) + nlisten);
+	loop_init();
+	signals_init();
+	worker_init();
+	launch_init();
+	instance_init(dir);
+	cgroup_init(instance_name());
+	priv_init();
+	instance_sweep();
+	if (has_client)
+		accept_client_later(next++);
+	for (i = 0; i < nlisten; i++)
+		accept_adopt(next++);
+	request_init(PEER_CHANNEL_FD);
+	loop_run();
+	instance_remove(policy_get() == NULL || policy_get()->is_private);
+	cgroup_end();
+	return loop_status();
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * The broker's rights: which it keeps and why, and how its children give
+ * up the rest.  Called once at start, with all rights of whoever started it,
+ * and in children just before they become something else.
+ */
+
+#include "config.h"
+
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/securebits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker.h"
+
+static const unsigned int kept[] = {
+	/* namespaces, mounts, setns, pivot_root: what a backend is made of */
+	CAP_SYS_ADMIN,
+	/* the empty root of workers; joining a client's mount namespace */
+	CAP_SYS_CHROOT,
+	/* workers and agents get ids of their slot; the maps of a slot */
+	CAP_SETUID,
+	CAP_SETGID,
+	/* children empty their bounding set and lock securebits */
+	CAP_SETPCAP,
+	/* ends processes that run as slot ids or as a user */
+	CAP_KILL,
+	/* the group of a listening socket; what is made for a slot's user */
+	CAP_CHOWN,
+	/* the loopback interface of a new network namespace, in a helper */
+	CAP_NET_ADMIN,
+	/* devices of a sandbox where the host's cannot be bound */
+	CAP_MKNOD,
+};
+
+#define SECUREBITS	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |		\
+			    SECBIT_NO_SETUID_FIXUP |			\
+			    SECBIT_NO_SETUID_FIXUP_LOCKED |		\
+			    SECBIT_KEEP_CAPS_LOCKED |			\
+			    SECBIT_NO_CAP_AMBIENT_RAISE |		\
+			    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+static bool is_root;
+static int proc_fd = -1;
+
+bool
+priv_is_root(void)
+{
+	return is_root;
+}
+
+int
+priv_proc_fd(void)
+{
+	return proc_fd;
+}
+
+/* /proc may be mounted with hidepid, and the broker cannot trace. */
+static int
+proc_open(void)
+{
+	int fs, fd = -1;
+
+	if (is_root && (fs = fsopen("proc", FSOPEN_CLOEXEC)) != -1) {
+		if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+			fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID |
+			    MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+		close(fs);
+	}
+	if (fd == -1)
+		fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd;
+}
+
+static void
+rlimits_set(void)
+{
+	struct rlimit rl;
+
+	/* A few descriptors for each client and sandbox. */
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+	rl.rlim_cur = rl.rlim_max = 0;
+	setrlimit(RLIMIT_CORE, &rl);
+}
+
+/* Is it us who lacks what we were started without?  Then do without. */
+static void
+capabilities_keep(void)
+{
+	bool has[sizeof(kept) / sizeof(kept[0])];
+	size_t i;
+
+	capng_get_caps_process();
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
+	capng_clear(CAPNG_SELECT_ALL);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (has[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE |
+			    CAPNG_PERMITTED | CAPNG_BOUNDING_SET, kept[i]);
+		else
+			log_warn("started without capability %s",
+			    capng_capability_to_name(kept[i]));
+	if (capng_apply(CAPNG_SELECT_ALL) != 0)
+		fatal("cannot give up capabilities");
+}
+
+void
+priv_init(void)
+{
+	is_root = geteuid() == 0;
+	rlimits_set();
+	if ((proc_fd = proc_open()) == -1)
+		fatal("/proc: %s", strerror(errno));
+#ifndef SANDBOXD_SANITIZERS	/* the leak checker traces */
+	if (prctl(PR_SET_DUMPABLE, 0) == -1)
+		fatal("PR_SET_DUMPABLE: %s", strerror(errno));
+#endif
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		fatal("PR_SET_NO_NEW_PRIVS: %s", strerror(errno));
+	/* Orphans of a backend's helper are reaped here, and at once. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
+		fatal("PR_SET_CHILD_SUBREAPER: %s", strerror(errno));
+	if (is_root)
+		capabilities_keep();
+}
+
+/* In a child that has its final ids, and maybe capabilities left. */
+int
+priv_drop(struct error *e)
+{
+	bool can_bound;
+
+	if (capng_get_caps_process() != 0)
+		return error_set(e, ERR_INTERNAL, "cannot read capabilities");
+	can_bound = capng_have_capability(CAPNG_PERMITTED, CAP_SETPCAP);
+	if (can_bound) {
+		/* Changing ids may have made it ineffective. */
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, CAP_SETPCAP);
+		if (capng_apply(CAPNG_SELECT_CAPS) != 0 ||
+		    prctl(PR_SET_SECUREBITS, SECUREBITS) == -1)
+			return error_sys(e, ERR_BACKEND, errno,
+			    "cannot lock securebits");
+	}
+	capng_clear(CAPNG_SELECT_ALL);
+	if (capng_apply(can_bound ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS) != 0)
+		return error_set(e, ERR_BACKEND,
+		    "cannot give up capabilities");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "ambient set");
+	return 0;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * What the front may ask for: this table is all of it.  The front may be
+ * taken over: it acts only for handles of clients that are connected, and
+ * gets for them no more than the policy gives.  A frame that is no message
+ * of the table, or comes too early, ends the broker and with it everything.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker.h"
+
+union request {
+	struct msg_broker_policy	 policy;
+	struct msg_broker_drop		 drop;
+	struct msg_broker_create	 create;
+	struct msg_broker_connect	 connect;
+	struct msg_broker_destroy	 destroy;
+	struct msg_broker_offer		 offer;
+	struct msg_broker_check		 check;
+};
+
+static struct peer front = { .watcher = { .fd = -1 } };
+
+void
+request_send(enum msg_type type, uint32_t id, const void *msg, const int *fds,
+    int nfds)
+{
+	int i, fd;
+
+	log_debug("to front: %s %u", msg_name(type), id);
+	if (front.watcher.fd != -1) {
+		peer_send(&front, type, id, msg, fds, nfds);
+		return;
+	}
+	for (i = 0; i < nfds; i++) {
+		fd = fds[i];
+		fd_close(&fd);
+	}
+}
+
+void
+request_fail(uint32_t id, const struct error *e)
+{
+	struct msg_broker_failed msg;
+
+	msg_from_error(e, &msg);
+	request_send(MSG_BROKER_FAILED, id, &msg, NULL, 0);
+}
+
+/*** The requests ***/
+
+static int
+policy_request(uint32_t id, const union request *r, struct error *e)
+{
+	(void)id;
+	if (policy_get() != NULL)
+		fatal("the front sent a second policy");
+	if (policy_unpack(r->policy.policy, e) == -1 || (priv_is_root() &&
+	    slot_init(policy_get(), e) == -1) || accept_listen(e) == -1) {
+		log_error("policy", e);
+		broker_stop(1);
+		return -1;
+	}
+	slot_fill();
+	probe_order();
+	return 0;
+}
+
+static int
+drop_request(uint32_t id, const union request *r, struct error *e)
+{
+	struct client *c = client_find(r->drop.handle);
+
+	(void)id;
+	(void)e;
+	if (c != NULL)
+		client_drop(c);
+	return 0;
+}
+
+/* Whoever the front names has to be connected now. */
+static struct client *
+client_of(uint64_t handle, struct error *e)
+{
+	struct client *c = client_find(handle);
+
+	if (c == NULL)
+		error_set(e, ERR_UNAVAILABLE, "this client has left");
+	return c;
+}
+
+static int
+create_request(uint32_t id, const union request *r, struct error *e)
+{
+	char name[ID_LEN + 1];
+	struct sandbox *sb;
+
+	if (client_of(r->create.handle, e) == NULL)
+		return -1;
+	if (text_copy(name, sizeof(name), r->create.id) == -1 ||
+	    !id_is_valid(name))
+		return error_set(e, ERR_INVALID, "not a sandbox's id");
+	if (sandbox_find(r->create.id) != NULL)
+		return error_set(e, ERR_CONFLICT, "%s exists", name);
+	if ((sb = sandbox_new(name)) == NULL)
+		return error_set(e, ERR_LIMIT, "there are %d sandboxes",
+		    SANDBOXES_MAX);
+	sb->request = id;
+	sb->handle = r->create.handle;
+	buf_add(&sb->request_spec, r->create.spec.p, r->create.spec.n);
+	if (sb->request_spec.has_failed)
+		fatal("out of memory");
+	sandbox_wake(sb);
+	return 0;
+}
+
+/* The same words for an id that is not there and one of another owner. */
+static struct sandbox *
+sandbox_of(const struct client *c, struct view id)
+{
+	struct sandbox *sb = sandbox_find(id);
+
+	return sb == NULL || !sandbox_is_for(sb, c) ? NULL : sb;
+}
+
+static int
+connect_request(uint32_t id, const union request *r, struct error *e)
+{
+	struct msg_broker_connected msg = { .id = r->connect.id };
+	struct sandbox *sb;
+	struct client *c;
+	int fd;
+
+	if ((c = client_of(r->connect.handle, e)) == NULL)
+		return -1;
+	if ((sb = sandbox_of(c, r->connect.id)) == NULL)
+		return error_set(e, ERR_NOT_FOUND, "no such sandbox");
+	if (sb->state != SB_RUNNING)
+		return error_set(e, ERR_CONFLICT, "%s is %s", sb->id,
+		    sb->state == SB_CREATING ? "creating" : "destroying");
+	if (sandbox_connect(sb, c->handle, &fd, e) == -1)
+		return -1;
+	request_send(MSG_BROKER_CONNECTED, id, &msg, &fd, 1);
+	return 0;
+}
+
+static int
+destroy_request(uint32_t id, const union request *r, struct error *e)
+{
+	struct msg_broker_destroyed msg = { .id = r->destroy.id };
+	struct sandbox *sb;
+	struct client *c;
+
+	if ((c = client_of(r->destroy.handle, e)) == NULL)
+		return -1;
+	if ((sb = sandbox_of(c, r->destroy.id)) == NULL) {
+		request_send(MSG_BROKER_DESTROYED, id, &msg, NULL, 0);
+		return 0;
+	}
+	if (sb->nwaiters == WAITERS_MAX)
+		return error_set(e, ERR_BUSY, "%s is being destroyed", sb->id);
+	sb->waiters[sb->nwaiters++] = id;
+	sandbox_end(sb, true, "destroyed", "%s", "");
+	return 0;
+}
+
+static int
+offer_request(uint32_t id, const union request *r, struct error *e)
+{
+	struct msg_broker_offered msg = { 0 };
+	struct offer offer;
+	struct client *c;
+
+	if ((c = client_of(r->offer.handle, e)) == NULL ||
+	    client_offer(c, &offer, e) == -1)
+		return -1;
+	msg.offer = offer.id;
+	request_send(MSG_BROKER_OFFERED, id, &msg, &offer.fd, 1);
+	return 0;
+}
+
+static int
+check_request(uint32_t id, const union request *r, struct error *e)
+{
+	if (client_of(r->check.handle, e) == NULL)
+		return -1;
+	probe_check(id, r->check.is_fresh);
+	return 0;
+}
+
+static const struct {
+	enum msg_type	 type;
+	bool		 is_first;	/* before the policy, and only then */
+	int		 (*handler)(uint32_t, const union request *,
+			    struct error *);
+} requests[] = {
+	{ MSG_BROKER_POLICY, true, policy_request },
+	{ MSG_BROKER_DROP, false, drop_request },
+	{ MSG_BROKER_CREATE, false, create_request },
+	{ MSG_BROKER_CONNECT, false, connect_request },
+	{ MSG_BROKER_DESTROY, false, destroy_request },
+	{ MSG_BROKER_OFFER, false, offer_request },
+	{ MSG_BROKER_CHECK, false, check_request },
+};
+
+static void
+request_frame(void *arg, struct frame *f)
+{
+	struct error e = { 0 };
+	union request r;
+	size_t i;
+
+	(void)arg;
+	log_debug("from front: %s %u", msg_name(f->type), f->id);
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (requests[i].type == f->type)
+			break;
+	if (i == sizeof(requests) / sizeof(requests[0]) ||
+	    msg_unpack(f, &r, &e) == -1 ||
+	    requests[i].is_first != (policy_get() == NULL)) {
+		log_warn("bad %s from the front: %s", msg_name(f->type),
+		    e.message);
+		broker_stop(1);
+		return;
+	}
+	if (broker_is_stopping())
+		error_set(&e, ERR_UNAVAILABLE, "the daemon is ending");
+	else if (requests[i].handler(f->id, &r, &e) == 0)
+		return;
+	request_fail(f->id, &e);
+}
+
+static void
+request_lost(void *arg, const struct error *e)
+{
+	(void)arg;
+	if (e->code == ERR_INVALID)
+		log_error("front", e);
+	else
+		log_info("the front is gone");
+	broker_stop(1);
+}
+
+void
+request_init(int fd)
+{
+	struct chan *chan;
+
+	if ((chan = chan_new(fd, 0, 1u << DIR_FB)) == NULL)
+		fatal("out of memory");
+	peer_open(&front, chan, request_frame, request_lost, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * The table of sandboxes: found, woken when something they wait for has
+ * happened, and ended.  Create and destroy are one walk over the steps of
+ * create.c, there and back.  Whose a sandbox is was decided when it was
+ * made, by what the kernel said of the client.
+ */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker.h"
+
+static TAILQ_HEAD(, sandbox) sandboxes = TAILQ_HEAD_INITIALIZER(sandboxes);
+static size_t nsandboxes;
+
+struct sandbox *
+sandbox_new(const char *id)
+{
+	struct sandbox *sb;
+
+	if (nsandboxes >= SANDBOXES_MAX)
+		return NULL;
+	sb = xcalloc(1, sizeof(*sb));
+	snprintf(sb->id, sizeof(sb->id), "%s", id);
+	sb->steps.table = create_steps;
+	sb->steps.n = create_nsteps;
+	sb->created = wall_ms();
+	sb->offer_fd = sb->meet_fd = sb->agent_fd = sb->child_fd = -1;
+	sb->event_fd = sb->front_fd = sb->agent_pidfd = sb->error_fd = -1;
+	sb->agent_watcher.fd = sb->error_watcher.fd = -1;
+	TAILQ_INSERT_TAIL(&sandboxes, sb, entry);
+	nsandboxes++;
+	return sb;
+}
+
+struct sandbox *
+sandbox_find(struct view id)
+{
+	struct sandbox *sb;
+
+	TAILQ_FOREACH(sb, &sandboxes, entry)
+		if (!sb->steps.is_probe && view_is(id, sb->id))
+			return sb;
+	return NULL;
+}
+
+struct sandbox *
+sandbox_next(const struct sandbox *sb)
+{
+	return sb == NULL ? TAILQ_FIRST(&sandboxes) : TAILQ_NEXT(sb, entry);
+}
+
+size_t
+sandbox_count(void)
+{
+	return nsandboxes;
+}
+
+bool
+sandbox_is_for(const struct sandbox *sb, const struct client *c)
+{
+	return c->is_admin || c->who.uid == sb->uid;
+}
+
+/*** The end ***/
+
+static void
+sandbox_free(struct sandbox *sb)
+{
+	TAILQ_REMOVE(&sandboxes, sb, entry);
+	nsandboxes--;
+	timer_clear(&sb->timer);
+	timer_clear(&sb->ttl);
+	group_end(sb);
+	offer_release(sb->offer_fd);
+	buf_free(&sb->request_spec);
+	free(sb->mounts);
+	free(sb->mount_fds);
+	free(sb);
+}
+
+/* Nothing of it is left: tell whoever waits for that. */
+static void
+sandbox_gone(struct sandbox *sb)
+{
+	struct msg_broker_destroyed destroyed = { .id = view_of(sb->id) };
+	struct msg_broker_gone gone = { .id = view_of(sb->id),
+	    .cause = view_of(sb->cause), .text = view_of(sb->text) };
+	size_t i;
+
+	log_info("%s: %s%s%s", sb->id, sb->steps.is_probe ? "probe is over" :
+	    sb->is_announced ? sb->cause : sb->error.message,
+	    sb->text[0] == '\0' ? "" : ": ", sb->text);
+	if (!sb->steps.is_probe && !sb->is_announced)
+		request_fail(sb->request, &sb->error);
+	else if (!sb->steps.is_probe && !sb->is_asked)
+		request_send(MSG_BROKER_GONE, 0, &gone, NULL, 0);
+	for (i = 0; i < sb->nwaiters; i++)
+		request_send(MSG_BROKER_DESTROYED, sb->waiters[i], &destroyed,
+		    NULL, 0);
+	sandbox_free(sb);
+	slot_fill();
+	broker_stop_check();
+}
+
+static void
+sandbox_fail(struct sandbox *sb, const struct error *e)
+{
+	sb->error = *e;
+	snprintf(sb->cause, sizeof(sb->cause), "failed");
+	sb->state = SB_ENDING;
+	steps_undo(&sb->steps);
+	if (sb->steps.is_probe)
+		probe_result(sb, e);
+}
+
+/* A step that something it calls wakes is looked at again. */
+void
+sandbox_wake(struct sandbox *sb)
+{
+	struct error e = { 0 };
+	enum step_result result;
+	bool is_forward;
+
+	if (sb->is_awake)
+		return;
+	sb->is_awake = true;
+	for (;;) {
+		is_forward = !sb->steps.is_undoing;
+		result = steps_go(&sb->steps, sb, &e);
+		if (result == STEP_FAILED)
+			sandbox_fail(sb, &e);
+		if (is_forward && sb->steps.is_undoing)
+			continue;
+		if (result == STEP_WAIT || is_forward)
+			break;
+		sandbox_gone(sb);
+		return;
+	}
+	sb->is_awake = false;
+	if (result == STEP_DONE && sb->steps.is_probe) {
+		probe_result(sb, NULL);
+		sandbox_end(sb, true, "destroyed", "%s", "");
+	}
+}
+
+static void
+sandbox_timer(void *arg)
+{
+	sandbox_wake(arg);
+}
+
+void
+sandbox_wake_in(struct sandbox *sb, int64_t ms)
+{
+	timer_set(&sb->timer, ms, sandbox_timer, sb);
+}
+
+/* Waking may free any of them, so each is found anew. */
+void
+sandbox_wake_all(void)
+{
+	struct sandbox *sb, *next;
+
+	for (sb = TAILQ_FIRST(&sandboxes); sb != NULL; sb = next) {
+		next = TAILQ_NEXT(sb, entry);
+		if (sb->state == SB_CREATING && !sb->is_awake)
+			sandbox_wake_in(sb, 0);
+	}
+}
+
+void
+sandbox_end(struct sandbox *sb, bool is_asked, const char *cause,
+    const char *fmt, ...)
+{
+	va_list ap;
+
+	if (sb->state == SB_ENDING)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(sb->text, sizeof(sb->text), fmt, ap);
+	va_end(ap);
+	snprintf(sb->cause, sizeof(sb->cause), "%s", cause);
+	sb->is_asked = is_asked;
+	if (sb->state == SB_CREATING)
+		error_set(&sb->error, ERR_BACKEND, "the sandbox ended while "
+		    "it was made (%s%s%s)", cause,
+		    sb->text[0] == '\0' ? "" : ": ", sb->text);
+	sb->state = SB_ENDING;
+	steps_undo(&sb->steps);
+	/* From within a step: sandbox_wake goes on with the way back. */
+	sandbox_wake(sb);
+}
+
+/*** Connections ***/
+
+int
+sandbox_connect(struct sandbox *sb, uint64_t handle, int *out,
+    struct error *e)
+{
+	struct msg_worker_conn msg = { .handle = handle };
+	int pair[2];
+	size_t i;
+
+	for (i = 0; i < sb->nconns && sb->conns[i] != handle; i++)
+		;
+	if (i == CONNS_PER_SANDBOX_MAX)
+		return error_set(e, ERR_LIMIT, "%d clients are connected to "
+		    "this sandbox already", CONNS_PER_SANDBOX_MAX);
+	if (fd_pair(SOCK_STREAM, pair) == -1)
+		return error_sys(e, ERR_INTERNAL, errno, "socketpair");
+	sb->conns[i] = handle;
+	if (i == sb->nconns)
+		sb->nconns++;
+	worker_send(sb->worker, MSG_WORKER_CONN, &msg, pair[1]);
+	*out = pair[0];
+	return 0;
+}
+
+/* A client has left: its connections close, what should die with it dies. */
+void
+sandbox_hangup(uint64_t handle)
+{
+	struct msg_worker_hangup msg = { .handle = handle };
+	struct sandbox *sb, *next;
+	size_t i;
+
+	for (sb = TAILQ_FIRST(&sandboxes); sb != NULL; sb = next) {
+		next = TAILQ_NEXT(sb, entry);
+		for (i = 0; i < sb->nconns && sb->conns[i] != handle; i++)
+			;
+		if (i < sb->nconns) {
+			sb->conns[i] = sb->conns[--sb->nconns];
+			worker_send(sb->worker, MSG_WORKER_HANGUP, &msg, -1);
+		}
+		if (sb->handle == handle && sb->judged.spec.die_with_client &&
+		    !sb->steps.is_probe)
+			sandbox_end(sb, false, "destroyed", "its client left");
+	}
+}

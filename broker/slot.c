@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * Slots: ranges of host ids, each for one sandbox at a time, claimed by lock
+ * files that all instances share.  A few are made ready ahead, with their
+ * namespaces (in a helper child, since that waits for the kernel) and a
+ * worker that already runs.  What untrusted code has used is never used
+ * again.  Only with root.
+ */
+
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker.h"
+
+#define SLOTS_DIR	"/run/sandboxd-slots"
+#define SLOTS_AHEAD	2
+#define HELPER_SECONDS	20
+#define NFDS		5
+
+TAILQ_HEAD(slot_list, slot);
+
+static struct slot_list ready = TAILQ_HEAD_INITIALIZER(ready);
+static struct slot_list making = TAILQ_HEAD_INITIALIZER(making);
+static size_t nready, nmaking;
+static unsigned int count;		/* 0: no slots */
+static unsigned int next;
+static uid_t first;
+static int dir_fd = -1;
+static size_t ahead;
+static bool is_ending;
+
+static int
+dir_open(int at, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdirat(at, name, 0700) == -1 && errno != EEXIST)
+		return -1;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd != -1 && (fstat(fd, &st) == -1 || st.st_uid != 0 ||
+	    (st.st_mode & 077) != 0)) {
+		fd_close(&fd);
+		errno = EPERM;
+	}
+	return fd;
+}
+
+int
+slot_init(const struct policy *p, struct error *e)
+{
+	char base[16];
+	int fd;
+
+	count = (unsigned int)(p->count / SLOT_SIZE);
+	first = (uid_t)p->base;
+	if (count == 0 || p->base == 0 || p->base + p->count > UINT32_MAX)
+		return error_key(e, ERR_INVALID, "uids",
+		    "uids: not a range of at least %u ids", SLOT_SIZE);
+	snprintf(base, sizeof(base), "%u", first);
+	if ((fd = dir_open(AT_FDCWD, SLOTS_DIR)) == -1 ||
+	    (dir_fd = dir_open(fd, base)) == -1) {
+		error_sys(e, ERR_UNAVAILABLE, errno, "%s", SLOTS_DIR);
+		fd_close(&fd);
+		return -1;
+	}
+	close(fd);
+	ahead = p->is_private ? 1 : SLOTS_AHEAD;
+	return 0;
+}
+
+bool
+slot_holds(uid_t uid)
+{
+	return count > 0 && uid >= first && uid - first < count * SLOT_SIZE;
+}
+
+/* Round and round, so that a slot rests before it is used again. */
+static struct slot *
+slot_lock(struct error *e)
+{
+	unsigned int i, number;
+	struct slot *s;
+	char name[16];
+	int fd;
+
+	for (i = 0; i < count; i++) {
+		number = (next + i) % count;
+		snprintf(name, sizeof(name), "%u", number);
+		fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+		if (fd == -1) {
+			error_sys(e, ERR_UNAVAILABLE, errno, "slot %u",
+			    number);
+			return NULL;
+		}
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			break;
+		close(fd);
+	}
+	if (i == count) {
+		error_set(e, ERR_LIMIT, "all %u slots are in use", count);
+		error_fix(e, "destroy a sandbox, or give more uids");
+		return NULL;
+	}
+	next = (number + 1) % count;
+	s = xcalloc(1, sizeof(*s));
+	s->number = number;
+	s->base = first + number * SLOT_SIZE;
+	s->lock_fd = fd;
+	s->helper_fd = s->watcher.fd = -1;
+	s->ns.user_ns_fd = s->ns.image_ns_fd = s->ns.net_ns_fd =
+	    s->ns.ipc_ns_fd = s->ns.uts_ns_fd = -1;
+	return s;
+}
+
+void
+slot_close_namespaces(struct slot *s)
+{
+	fd_close(&s->ns.user_ns_fd);
+	fd_close(&s->ns.image_ns_fd);
+	fd_close(&s->ns.net_ns_fd);
+	fd_close(&s->ns.ipc_ns_fd);
+	fd_close(&s->ns.uts_ns_fd);
+	s->has_namespaces = false;
+}
+
+static void
+slot_free(struct slot *s)
+{
+	proc_kill(&s->helper);
+	proc_forget(&s->helper);
+	loop_del(&s->watcher);
+	fd_close(&s->helper_fd);
+	if (s->worker != NULL)
+		worker_free(s->worker);
+	slot_close_namespaces(s);
+	fd_close(&s->lock_fd);
+	free(s);
+}
+
+/*** Made ahead ***/
+
+static void
+helper_child(const struct slot *s, int fd)
+{
+	struct slot_namespaces ns;
+	struct error e = { 0 };
+	int fds[NFDS];
+
+	alarm(HELPER_SECONDS);
+	proc_close_others(&fd, 1);
+	if (namespace_make(s->base, &ns, &e) == -1) {
+		fds_send(fd, &e, sizeof(e), NULL, 0);
+		_exit(1);
+	}
+	fds[0] = ns.user_ns_fd;
+	fds[1] = ns.image_ns_fd;
+	fds[2] = ns.net_ns_fd;
+	fds[3] = ns.ipc_ns_fd;
+	fds[4] = ns.uts_ns_fd;
+	_exit(fds_send(fd, &e, sizeof(e), fds, NFDS) == -1);
+}
+
+static void
+helper_answer(void *arg, uint32_t events)
+{
+	struct slot *s = arg;
+	int fds[NFDS], n;
+	ssize_t got;
+
+	(void)events;
+	got = fds_recv(s->helper_fd, &s->error, sizeof(s->error), fds, NFDS,
+	    &n);
+	if (got != sizeof(s->error))
+		error_set(&s->error, ERR_BACKEND, "the helper that makes "
+		    "namespaces ended without a word");
+	if (got == sizeof(s->error) && n == NFDS) {
+		s->ns = (struct slot_namespaces){ fds[0], fds[1], fds[2],
+		    fds[3], fds[4] };
+		s->has_namespaces = true;
+	}
+	loop_del(&s->watcher);
+	fd_close(&s->helper_fd);
+	TAILQ_REMOVE(&making, s, entry);
+	nmaking--;
+	TAILQ_INSERT_TAIL(&ready, s, entry);
+	nready++;
+	sandbox_wake_all();
+}
+
+static void
+helper_exited(void *arg, int status)
+{
+	(void)arg;
+	(void)status;
+}
+
+static int
+slot_make(struct error *e)
+{
+	struct error ignored = { 0 };
+	struct slot *s;
+	int pair[2], rv;
+
+	if ((s = slot_lock(e)) == NULL)
+		return -1;
+	if (fd_pair(SOCK_SEQPACKET, pair) == -1) {
+		error_sys(e, ERR_INTERNAL, errno, "socketpair");
+		slot_free(s);
+		return -1;
+	}
+	rv = proc_fork(&s->helper, 0, -1, helper_exited, s, e);
+	if (rv == 0)
+		helper_child(s, pair[1]);
+	close(pair[1]);
+	s->helper_fd = pair[0];
+	if (rv == -1) {
+		slot_free(s);
+		return -1;
+	}
+	loop_add(&s->watcher, s->helper_fd, EPOLLIN, helper_answer, s);
+	TAILQ_INSERT_TAIL(&making, s, entry);
+	nmaking++;
+	/* If not now, then when it is needed, and then the error counts. */
+	if ((s->worker = worker_new(s, &ignored)) != NULL)
+		s->worker->slot = s;
+	return 0;
+}
+
+/* Off every reply path. */
+void
+slot_fill(void)
+{
+	struct error ignored = { 0 };
+
+	while (count > 0 && !is_ending && nready + nmaking < ahead)
+		if (slot_make(&ignored) == -1)
+			return;
+}
+
+int
+slot_take(bool has_namespaces, struct slot **out, struct error *e)
+{
+	struct slot *s;
+	size_t waiting = 0;
+	struct sandbox *sb;
+
+	if ((s = TAILQ_FIRST(&ready)) != NULL) {
+		if (has_namespaces && !s->has_namespaces) {
+			*e = s->error;
+			TAILQ_REMOVE(&ready, s, entry);
+			nready--;
+			slot_free(s);
+			return -1;
+		}
+		TAILQ_REMOVE(&ready, s, entry);
+		nready--;
+		*out = s;
+		return 1;
+	}
+	for (sb = sandbox_next(NULL); sb != NULL; sb = sandbox_next(sb))
+		if (sb->state == SB_CREATING && sb->slot == NULL)
+			waiting++;
+	if (nmaking < waiting && slot_make(e) == -1 && nmaking == 0)
+		return -1;
+	return 0;
+}
+
+void
+slot_give(struct slot *s, bool is_clean)
+{
+	if (is_ending || !is_clean || !s->has_namespaces || nready >= ahead) {
+		slot_free(s);
+		return;
+	}
+	TAILQ_INSERT_HEAD(&ready, s, entry);
+	nready++;
+	sandbox_wake_all();
+}
+
+void
+slot_end(void)
+{
+	struct slot *s;
+
+	is_ending = true;
+	while ((s = TAILQ_FIRST(&ready)) != NULL) {
+		TAILQ_REMOVE(&ready, s, entry);
+		slot_free(s);
+	}
+	while ((s = TAILQ_FIRST(&making)) != NULL) {
+		TAILQ_REMOVE(&making, s, entry);
+		slot_free(s);
+	}
+	nready = nmaking = 0;
+}
