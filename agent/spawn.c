@@ -48,15 +48,20 @@ signals_block(void)
 	signals_set(~(kernel_sigset)0);
 }
 
-/* Children inherit the dispositions: nothing is ignored. */
+/*
+ * Children inherit the dispositions: nothing is ignored.  Asked of the kernel,
+ * since the library keeps the first real-time signals to itself, and whoever
+ * started us may have ignored them.
+ */
 void
 signals_default(void)
 {
-	struct sigaction	sa = { .sa_handler = SIG_DFL };
-	int			i;
+	static const unsigned long	dfl[4];	/* a kernel sigaction: SIG_DFL */
+	int				i;
 
 	for (i = 1; i <= KERNEL_SIGNALS; i++)
-		(void)sigaction(i, &sa, NULL);
+		(void)syscall(SYS_rt_sigaction, i, dfl, NULL,
+		    sizeof(kernel_sigset));
 }
 
 int
