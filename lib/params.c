@@ -115,7 +115,9 @@ params_level_put(const struct params_level *level, struct buf *out)
 		put_map(out, level->count);
 	else
 		put_array(out, level->count);
-	put_raw(out, (struct view){ level->body.p, level->body.n });
+	/* An absent value would be nil. */
+	if (level->body.n != 0)
+		put_raw(out, (struct view){ level->body.p, level->body.n });
 	if (level->body.has_failed)
 		out->has_failed = true;
 }
