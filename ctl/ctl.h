@@ -211,6 +211,7 @@ struct session {
 	struct sandbox_conn	*conn;
 	struct sandbox_exec	 exec;
 	uint64_t		 number;
+	char			 tag[64];
 	bool			 is_fresh;	/* nobody else used the sandbox */
 	bool			 has_started;
 	bool			 is_asking;	/* for the result */

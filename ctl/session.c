@@ -11,8 +11,9 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -130,7 +131,9 @@ session_attached(struct sandbox_reply *reply,
 
 	s->is_attaching = false;
 	if (error != NULL) {
-		session_fail(s, error);
+		/* If it did not start, that says more. */
+		if (s->has_started)
+			session_fail(s, error);
 		return;
 	}
 	for (i = 1; i < 3; i++) {
@@ -141,27 +144,25 @@ session_attached(struct sandbox_reply *reply,
 	}
 }
 
-/* Relayed output reaches us over streams of its own. */
+/*
+ * Relayed output reaches us over streams of its own.  They are asked for by
+ * tag right behind the start, so that no byte is missed.
+ */
 static void
 session_attach(struct session *s)
 {
 	struct sandbox_error error = { 0 };
 	struct sandbox_params *params;
-	bool is_relayed[3];
 	int i;
 
-	for (i = 1; i < 3; i++)
-		is_relayed[i] = s->exec.fds[i] == SANDBOX_FD_RELAY;
-	if (!is_relayed[1] && !is_relayed[2])
-		return;
 	if ((params = sandbox_params_new()) == NULL)
 		return;
-	sandbox_params_uint(params, "exec", s->number);
+	sandbox_params_text(params, "exec", s->tag);
 	sandbox_params_open_array(params, "streams");
-	if (is_relayed[1])
-		sandbox_params_text(params, NULL, "stdout");
-	if (is_relayed[2])
-		sandbox_params_text(params, NULL, "stderr");
+	for (i = 1; i < 3; i++)
+		if (s->exec.fds[i] == SANDBOX_FD_RELAY)
+			sandbox_params_text(params, NULL,
+			    i == 1 ? "stdout" : "stderr");
 	sandbox_params_close(params);
 	s->is_attaching = s->is_attached = true;
 	if (sandbox_conn_request(s->conn, "exec.attach", params, NULL, 0,
@@ -184,7 +185,6 @@ session_started(struct sandbox_reply *reply, const struct sandbox_error *error,
 	s->has_started = true;
 	sandbox_value_uint(sandbox_value_get(sandbox_reply_value(reply),
 	    "exec"), &s->number);
-	session_attach(s);
 	session_wait(s);
 }
 
@@ -394,15 +394,25 @@ int
 session_start(struct session *s)
 {
 	struct sandbox_error error = { 0 };
+	bool is_relayed;
 	int i, status;
 
 	session_init(s);
 	if ((status = stdio_prepare(s)) != 0 ||
 	    (status = session_signals(s)) != 0)
 		return status;
+	is_relayed = s->exec.fds[1] == SANDBOX_FD_RELAY ||
+	    s->exec.fds[2] == SANDBOX_FD_RELAY;
+	if (is_relayed) {
+		snprintf(s->tag, sizeof(s->tag), "sandboxctl-%d-%lld",
+		    (int)getpid(), (long long)time(NULL));
+		s->exec.tag = s->tag;
+	}
 	if (sandbox_exec_start_async(s->conn, &s->exec, session_started, s,
 	    &error) == -1)
 		return say_error(s->o->command, &error);
+	if (is_relayed)
+		session_attach(s);
 	/* The other ends are the command's alone, or there is no end. */
 	for (i = 0; i < 3; i++)
 		if (s->given[i] != -1)
