@@ -54,10 +54,8 @@ child_stdio(int error_fd, struct error *e)
 	struct stat st;
 
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (null_fd == -1 || fstat(null_fd, &st) == -1) {
-		error_path(e, "/dev/null");
-		return error_sys(e, ERR_BACKEND, errno, "open /dev/null");
-	}
+	if (null_fd == -1 || fstat(null_fd, &st) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "open of /dev/null");
 	if (!S_ISCHR(st.st_mode))
 		return error_set(e, ERR_BACKEND, "/dev/null is no device");
 	for (i = 0; i <= 2; i++) {

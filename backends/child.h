@@ -22,9 +22,8 @@ struct error;
 /* child.c: steps in the child; each may be taken once, in this order */
 
 /*
- * The agent's channel becomes descriptor 3; all above it is closed by the
- * exec.  Both numbers in the struct are of no more use; the agent's memfd is
- * returned.
+ * The agent's channel becomes descriptor 3, which is none of those lent; all
+ * above it is closed by the exec.  Returns the agent's memfd.
  */
 int	 child_descriptors(const struct backend_create *, struct error *);
 int	 child_stdio(int, struct error *);	/* /dev/null; 2 is fd if >= 0 */

@@ -165,7 +165,6 @@ member_start(struct member *m, unsigned long flags, const char *const *names,
 	member_end(m);
 	if (n != sizeof(m->report))
 		return error_set(e, ERR_BACKEND, "namespace process died");
-	error_path(e, m->report.what);
 	return error_sys(e, ERR_BACKEND, m->report.sys_errno,
 	    "namespace set-up: %s", m->report.what);
 }
@@ -177,10 +176,8 @@ member_map(const struct member *m, const char *name, const char *text,
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%s/%s", m->report.pid, name);
-	if (write_file(path, text) == -1) {
-		error_path(e, path);
+	if (write_file(path, text) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "write of %s", path);
-	}
 	return 0;
 }
 

@@ -151,10 +151,8 @@ copy_mount(int dir_fd, const char *path, unsigned int flags,
 int
 ns_mount_attach(int fd, int dir_fd, const char *path, struct error *e)
 {
-	if (move_mount(fd, "", dir_fd, path, MOVE_MOUNT_F_EMPTY_PATH) == -1) {
-		error_path(e, path);
+	if (move_mount(fd, "", dir_fd, path, MOVE_MOUNT_F_EMPTY_PATH) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "mount on %s", path);
-	}
 	return 0;
 }
 
@@ -184,9 +182,9 @@ copy_client(const struct backend_create *c, int i, int idmap_fd,
 	    idmap_fd);
 	if (fd != -1)
 		return fd;
-	error_sys(e, ERR_UNSUPPORTED, errno,
-	    "the directory for %s cannot be mounted", m->dst);
-	error_key(e, ERR_UNSUPPORTED, "mounts", "%s", e->message);
+	error_key(e, ERR_UNSUPPORTED, "mounts",
+	    "the directory for %s cannot be mounted: %s", m->dst,
+	    strerror(errno));
 	error_path(e, m->dst);
 	if (errno == EINVAL)
 		error_fix(e, "use a directory of your own mount namespace, "

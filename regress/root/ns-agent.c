@@ -181,7 +181,9 @@ read_only(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (!is_flagged(paths[i], ST_RDONLY, 0))
+		/* bwrap leaves /proc/sys, where nobody inside may write. */
+		if (!is_flagged(paths[i], ST_RDONLY, 0) &&
+		    !(is_bwrap && strcmp(paths[i], "/proc/sys") == 0))
 			return false;
 	return is_flagged("/usr", ST_NOSUID | ST_NODEV, 0);
 }

@@ -242,6 +242,9 @@ main(int argc, char **argv)
 	int c, count = 1, i, status = 0;
 	bool is_timed = false;
 
+	/* As in the broker, where 3 is the front's channel. */
+	if (dup2(0, AGENT_CHANNEL_FD) == -1)
+		err(99, "dup2");
 	create.is_root = getuid() == 0;
 	create.owner_uid = getuid();
 	create.owner_gid = getgid();
@@ -276,6 +279,7 @@ main(int argc, char **argv)
 		errx(99, "%s: %s; %s", b->name, e.message, e.fix);
 	create.drop = drop;
 	create.filter = &filter;
+	create.client_ns_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	create.agent_fd = load_agent(argv[optind]);
 	if ((b->features & BACKEND_USES_SLOT) != 0 && create.is_root)
 		create.slot_base = SLOT_BASE;
