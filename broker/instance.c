@@ -166,7 +166,10 @@ instance_init(const char *given)
 			    strerror(errno));
 		}
 		/* In spite of the umask. */
-		fchmodat(dir_fd, subdirs[i].name, subdirs[i].mode, 0);
+		if (fchmodat(dir_fd, subdirs[i].name, subdirs[i].mode, 0) ==
+		    -1)
+			fatal("%s/%s: %s", path, subdirs[i].name,
+			    strerror(errno));
 	}
 	fd = openat(dir_fd, "empty", O_PATH | O_DIRECTORY | O_NOFOLLOW |
 	    O_CLOEXEC);

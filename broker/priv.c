@@ -12,10 +12,12 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +36,8 @@ static const unsigned int kept[] = {
 	CAP_SETPCAP,
 	/* ends processes that run as slot ids or as a user */
 	CAP_KILL,
+	/* making and removing groups: a v1 tree's root is 0555 */
+	CAP_DAC_OVERRIDE,
 	/* the group of a listening socket; what is made for a slot's user */
 	CAP_CHOWN,
 	/* the loopback interface of a new network namespace, in a helper */
@@ -137,28 +141,38 @@ priv_init(void)
 		capabilities_keep();
 }
 
-/* In a child that has its final ids, and maybe capabilities left. */
+/*
+ * In a child that has its final ids, and maybe capabilities left.  By system
+ * calls alone: the library would read a /proc that may not be there any more.
+ */
 int
 priv_drop(struct error *e)
 {
-	bool can_bound;
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2];
+	int cap;
 
-	if (capng_get_caps_process() != 0)
-		return error_set(e, ERR_INTERNAL, "cannot read capabilities");
-	can_bound = capng_have_capability(CAPNG_PERMITTED, CAP_SETPCAP);
-	if (can_bound) {
-		/* Changing ids may have made it ineffective. */
-		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE, CAP_SETPCAP);
-		if (capng_apply(CAPNG_SELECT_CAPS) != 0 ||
-		    prctl(PR_SET_SECUREBITS, SECUREBITS) == -1)
+	if (syscall(SYS_capget, &head, data) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "capget");
+	if (data[0].permitted & 1u << CAP_SETPCAP) {
+		data[0].effective = data[0].permitted;
+		data[1].effective = data[1].permitted;
+		if (syscall(SYS_capset, &head, data) == -1)
+			return error_sys(e, ERR_BACKEND, errno, "capset");
+		for (cap = 0; prctl(PR_CAPBSET_READ, cap) != -1; cap++)
+			if (prctl(PR_CAPBSET_DROP, cap) == -1)
+				return error_sys(e, ERR_BACKEND, errno,
+				    "cannot empty the bounding set");
+		if (prctl(PR_SET_SECUREBITS, SECUREBITS) == -1)
 			return error_sys(e, ERR_BACKEND, errno,
 			    "cannot lock securebits");
 	}
-	capng_clear(CAPNG_SELECT_ALL);
-	if (capng_apply(can_bound ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS) != 0)
-		return error_set(e, ERR_BACKEND,
+	memset(data, 0, sizeof(data));
+	if (syscall(SYS_capset, &head, data) == -1 ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
+		return error_sys(e, ERR_BACKEND, errno,
 		    "cannot give up capabilities");
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
-		return error_sys(e, ERR_BACKEND, errno, "ambient set");
 	return 0;
 }

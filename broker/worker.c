@@ -8,7 +8,7 @@
  * and a bad word from it ends that one.
  */
 
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -80,7 +80,9 @@ worker_child(const struct slot *slot, int fd)
 		fatal("worker's root: %s", strerror(errno));
 	if (slot != NULL) {
 		id = slot->base + SLOT_WORKER;
-		if (setgroups(0, NULL) == -1 || setresgid(id, id, id) == -1 ||
+		if (prctl(PR_SET_KEEPCAPS, 1) == -1 ||
+		    setgroups(0, NULL) == -1 ||
+		    setresgid(id, id, id) == -1 ||
 		    setresuid(id, id, id) == -1)
 			fatal("worker's ids: %s", strerror(errno));
 	}
