@@ -37,6 +37,7 @@
 #define ARGS_MAX_HERE	320
 #define TEXT_MAX	(MOUNTS_MAX * (PATH_LEN_MAX + 64) + 8192)
 #define FD_FIRST	10
+#define KEPT_MAX	(MOUNTS_MAX + 16)
 /* Where mapped copies of the client's directories wait for bwrap. */
 #define STAGE		"/tmp"
 #define STAGE_BYTES	65536
@@ -51,6 +52,8 @@ struct args {
 	char		 text[TEXT_MAX];
 	size_t		 used;
 	bool		 is_full;
+	int		 kept[KEPT_MAX];	/* descriptors for bwrap */
+	size_t		 nkept;
 };
 
 /*** Whether it can work ***/
@@ -210,22 +213,36 @@ add_etc(const char *path, void *arg, struct error *e)
 	return 0;
 }
 
+/* A copy for bwrap alone, above the agent's channel. */
+static int
+keep(struct args *a, int fd, struct error *e)
+{
+	int kept = fcntl(fd, F_DUPFD_CLOEXEC, FD_FIRST);
+
+	if (kept == -1 || a->nkept == KEPT_MAX)
+		return error_sys(e, ERR_INTERNAL, errno, "dup for bwrap");
+	a->kept[a->nkept++] = kept;
+	return kept;
+}
+
 /* A file of our text, by a descriptor that bwrap reads. */
 static int
 add_file(struct args *a, const struct picture_text *file, struct error *e)
 {
 	size_t n = strlen(file->text);
-	int fd = memfd_create(file->path, 0), up_fd;
+	int fd = memfd_create(file->path, MFD_CLOEXEC), kept;
 
 	if (fd == -1)
 		return error_sys(e, ERR_INTERNAL, errno, "memfd_create");
-	up_fd = fcntl(fd, F_DUPFD, FD_FIRST);
+	kept = keep(a, fd, e);
 	close(fd);
-	if (up_fd == -1 || write(up_fd, file->text, n) != (ssize_t)n ||
-	    lseek(up_fd, 0, SEEK_SET) == -1)
+	if (kept == -1)
+		return -1;
+	if (write(kept, file->text, n) != (ssize_t)n ||
+	    lseek(kept, 0, SEEK_SET) == -1)
 		return error_sys(e, ERR_INTERNAL, errno, "%s", file->path);
 	add_words(a, "--perms", "0444", "--ro-bind-data");
-	add_text(a, "%d", up_fd);
+	add_text(a, "%d", kept);
 	add_text(a, "/%s", file->path);
 	return 0;
 }
@@ -307,17 +324,6 @@ add_picture(struct args *a, const struct backend_create *c, struct error *e)
 	return add_systems(a, e);
 }
 
-/* Copies for bwrap alone: they survive its exec. */
-static int
-keep(int fd, struct error *e)
-{
-	int kept = fcntl(fd, F_DUPFD, FD_FIRST);
-
-	if (kept == -1)
-		error_sys(e, ERR_INTERNAL, errno, "dup");
-	return kept;
-}
-
 static int
 add_mounts(struct args *a, const struct backend_create *c, struct error *e)
 {
@@ -332,7 +338,7 @@ add_mounts(struct args *a, const struct backend_create *c, struct error *e)
 			add(a, m->is_writable ? "--bind" : "--ro-bind");
 			add_text(a, STAGE "/%d", i);
 		} else {
-			if ((fd = keep(m->fd, e)) == -1)
+			if ((fd = keep(a, m->fd, e)) == -1)
 				return -1;
 			add(a, m->is_writable ? "--bind-fd" : "--ro-bind-fd");
 			add_text(a, "%d", fd);
@@ -344,29 +350,32 @@ add_mounts(struct args *a, const struct backend_create *c, struct error *e)
 
 /* The filter at its beginning: the offset of ours is everybody's. */
 static int
-open_filter(const struct backend_create *c, struct error *e)
+add_filter(struct args *a, const struct backend_create *c, struct error *e)
 {
 	char path[64];
 	int fd, kept;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", c->filter_fd);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1) {
-		error_sys(e, ERR_BACKEND, errno, "opening the filter again");
-		return -1;
-	}
-	kept = keep(fd, e);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return error_sys(e, ERR_BACKEND, errno,
+		    "opening the filter again");
+	kept = keep(a, fd, e);
 	close(fd);
-	return kept;
+	if (kept == -1)
+		return -1;
+	add(a, "--seccomp");
+	add_text(a, "%d", kept);
+	return 0;
 }
 
 static int
-make_args(struct args *a, const struct backend_create *c, int agent_fd,
-    int filter_fd, struct error *e)
+make_args(struct args *a, const struct backend_create *c, struct error *e)
 {
 	static const char *const head[] = { "bwrap", "--unshare-all",
 	    "--unshare-user", "--disable-userns", "--as-pid-1", "--uid", "1000",
 	    "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL",
 	    "--clearenv" };
+	int agent_fd;
 	size_t i;
 
 	for (i = 0; i < sizeof(head) / sizeof(head[0]); i++)
@@ -374,8 +383,10 @@ make_args(struct args *a, const struct backend_create *c, int agent_fd,
 	if (add_picture(a, c, e) == -1 || add_mounts(a, c, e) == -1)
 		return -1;
 	add_words(a, "--remount-ro", "/", NULL);
-	add_words(a, "--chdir", "/", "--seccomp");
-	add_text(a, "%d", filter_fd);
+	add_words(a, "--chdir", "/", NULL);
+	if (add_filter(a, c, e) == -1 ||
+	    (agent_fd = keep(a, c->agent_fd, e)) == -1)
+		return -1;
 	add(a, "--");
 	add_text(a, "/proc/self/fd/%d", agent_fd);
 	if (c->is_stream)
@@ -427,9 +438,9 @@ bwrap_enter(const struct backend_create *c, struct error *e)
 {
 	const char *path = find_bwrap();
 	uid_t user = c->slot_base + SLOT_USER;
-	int agent_fd, filter_fd, kept_fd;
-	struct args *a;
 	char *envp[] = { NULL };
+	struct args *a;
+	size_t i;
 
 	if (path == NULL)
 		return no_bwrap(e);
@@ -439,13 +450,13 @@ bwrap_enter(const struct backend_create *c, struct error *e)
 	if (chdir("/") == -1)
 		return error_sys(e, ERR_BACKEND, errno, "chdir to /");
 	a = xcalloc(1, sizeof(*a));
-	if (child_limits(c->files, e) == -1 ||
-	    (agent_fd = child_descriptors(c, e)) == -1 ||
-	    child_stdio(c->error_fd, e) == -1 ||
-	    (filter_fd = open_filter(c, e)) == -1 ||
-	    (kept_fd = keep(agent_fd, e)) == -1 ||
-	    make_args(a, c, kept_fd, filter_fd, e) == -1)
+	if (make_args(a, c, e) == -1 || child_limits(c->files, e) == -1 ||
+	    child_descriptors(c, e) == -1 ||
+	    child_stdio(c->error_fd, e) == -1)
 		return -1;
+	for (i = 0; i < a->nkept; i++)
+		if (fcntl(a->kept[i], F_SETFD, 0) == -1)
+			return error_sys(e, ERR_INTERNAL, errno, "F_SETFD");
 	if (c->is_root && setgroups(0, NULL) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "setgroups");
 	if ((c->is_root && child_ids(user, user, e) == -1) ||
