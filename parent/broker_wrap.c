@@ -57,10 +57,12 @@ client_came(const struct msg_broker_client *m, struct frame *frame)
 {
 	int fd;
 
-	if ((fd = frame_take_fd(frame, 0)) == -1)
-		front_lost("BROKER_CLIENT without a socket");
-	else
+	if ((fd = frame_take_fd(frame, 0)) != -1) {
 		client_add(m, fd);
+		return;
+	}
+	log_warn("a client is lost: no descriptor is free");
+	broker_drop(m->handle);
 }
 
 /* What nobody asked for. */

@@ -192,8 +192,8 @@ static const struct rule rules[] = {
 	/* Where the vDSO has no answer; ids. */
 	CALL(clock_gettime), CALL(gettimeofday), CALL(time),
 	CALL(getrandom), CALL(getpid),
-	/* How the broker ended. */
-	CALL(wait4),
+	/* How the broker ended, and the wait for that. */
+	CALL(wait4), CALL(rt_sigtimedwait),
 	/* Ours, when it comes to that: abort() and the return from it. */
 	CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(rt_sigreturn),
 	CALL(restart_syscall), CALL(gettid), CALL(tgkill), CALL(futex),

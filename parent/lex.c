@@ -33,7 +33,7 @@
 struct source {
 	FILE		*file;		/* NULL: a macro's text */
 	const char	*text;
-	const char	*name;		/* of the file; a macro has its file's */
+	const char	*name;		/* of the file around it */
 	int		 line;
 	bool		 is_fresh_line;	/* nothing read after a newline */
 	int		 unread;	/* a character put back, or EOF */

@@ -167,6 +167,16 @@ server_stats(struct request *r, struct params *p, struct error *e)
 
 /*** sandbox.create ***/
 
+/* No descriptor was free when the answer came, and it was lost. */
+static void
+fail_no_fd(struct request *r)
+{
+	struct error e;
+
+	error_set(&e, ERR_LIMIT, "the daemon may not open more descriptors");
+	request_fail(r, &e);
+}
+
 static void
 offered(struct request *r, const void *msg, struct frame *frame,
     const struct error *failed)
@@ -179,10 +189,13 @@ offered(struct request *r, const void *msg, struct frame *frame,
 		request_fail(r, failed);
 		return;
 	}
-	fd = frame_take_fd(frame, 0);
+	if ((fd = frame_take_fd(frame, 0)) == -1) {
+		fail_no_fd(r);
+		return;
+	}
 	put_map(&b, 2);
 	put_pair_uint(&b, "offer", m->offer);
-	put_pair_uint(&b, "fds", fd != -1);
+	put_pair_uint(&b, "fds", 1);
 	request_reply(r, &b, fd);
 }
 
@@ -275,15 +288,16 @@ created(struct request *r, const void *msg, struct frame *frame,
 		request_fail(r, &e);
 		return;
 	}
-	events_fd = frame_take_fd(frame, 0);
-	if (events_fd == -1 || sandbox_set_info(s, m->info) == -1 ||
+	if (sandbox_set_info(s, m->info) == -1 ||
 	    sandbox_step(s, SB_EV_CREATED, &e) == -1) {
-		fd_close(&events_fd);
 		front_lost("a bad BROKER_CREATED");
 		return;
 	}
 	log_info("%s: created", s->id);
-	sandbox_watch(s, base, events_fd);
+	if ((events_fd = frame_take_fd(frame, 0)) != -1)
+		sandbox_watch(s, base, events_fd);
+	else
+		log_warn("%s: no descriptor is free for its events", s->id);
 	reply_sandbox(r, s, frame_take_fd(frame, 1));
 	event_log_add("created", s->owner, s->id, 0, none);
 	event_log_add("started", s->owner, s->id, 0, none);
@@ -341,17 +355,20 @@ connected(struct request *r, const void *msg, struct frame *frame,
 	int fd;
 
 	(void)msg;
-	if (failed != NULL) {
+	fd = frame_take_fd(frame, 0);
+	if (fd == -1) {
 		if (r->has_tunnel && c != NULL)
 			client_hold(c, false);
-		request_fail(r, failed);
+		if (failed != NULL)
+			request_fail(r, failed);
+		else
+			fail_no_fd(r);
 		return;
 	}
-	fd = frame_take_fd(frame, 0);
 	put_map(&b, 2);
 	put_pair_str(&b, "id", r->id);
 	if (!r->has_tunnel) {
-		put_pair_uint(&b, "fds", fd != -1);
+		put_pair_uint(&b, "fds", 1);
 		request_reply(r, &b, fd);
 		return;
 	}

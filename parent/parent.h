@@ -128,7 +128,7 @@ void	 policy_pack(const struct conf *, struct buf *);
 struct rundir {
 	char		 path[RUNDIR_MAX + 1];
 	char		 instance[NAME_LEN_MAX + 1];	/* for hello */
-	int		 front_fd;	/* the directory that becomes our root */
+	int		 front_fd;	/* becomes our root */
 };
 
 /*
@@ -170,7 +170,7 @@ void	 daemon_ready(void);
 
 /* Not dumpable; the most descriptors wanted, and allowed. */
 unsigned int confine_begin(unsigned int);
-void	 confine_root(int);		/* chroot to this directory; closes it */
+void	 confine_root(int);		/* chroot to it; closes it */
 void	 confine_ids(uid_t, gid_t);	/* and no way back */
 void	 confine_caps(void);
 void	 confine_landlock(void);	/* where the kernel has it */
@@ -181,7 +181,7 @@ void	 confine_verify(uid_t, gid_t, bool);
 /* sandboxd.c */
 void	 front_ready(const char *);	/* the broker listens; its backend */
 void	 front_stop(int);		/* leave the loop with this status */
-void	 front_lost(const char *);	/* the broker is gone, or has gone mad */
+void	 front_lost(const char *);	/* the broker is gone, or mad */
 bool	 front_is_inetd(void);
 /* Descriptors are left for one more client or sandbox. */
 bool	 front_has_room(void);
@@ -221,7 +221,7 @@ struct request {
 	char			 id[ID_LEN + 1]; /* the sandbox meant, or "" */
 	bool			 has_connect;	/* create with connect */
 	bool			 has_tunnel;	/* connect with tunnel */
-	bool			 is_destroy;	/* waits as the destroyer does */
+	bool			 is_destroy;	/* waits as a destroyer */
 };
 LIST_HEAD(request_list, request);
 
@@ -283,7 +283,7 @@ struct sandbox {
 	uid_t			 owner;
 	enum sandbox_state	 state;
 	struct buf		 labels;	/* packed map */
-	struct buf		 info;		/* packed pairs of the broker's */
+	struct buf		 info;		/* pairs of the broker's */
 	uint32_t		 ninfo;
 	struct watch		*events;	/* from the worker, or NULL */
 	struct request_list	 waiting;	/* for its end */

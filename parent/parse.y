@@ -60,7 +60,9 @@ conf	: /* empty */
 	| conf defaults '\n'
 	| conf profile '\n'
 	| conf rule '\n'
-	| conf error '\n'
+	| conf error '\n' {
+		yyerrok;
+	}
 	;
 
 optnl	: /* empty */
@@ -135,7 +137,9 @@ profile	: PROFILE STRING {
 
 settings : /* empty */
 	| settings setting nl
-	| settings error nl
+	| settings error nl {
+		yyerrok;
+	}
 	;
 
 last	: /* empty */

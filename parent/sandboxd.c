@@ -36,6 +36,8 @@
 #define CONF_FILE	SANDBOXD_SYSCONFDIR "/sandboxd.conf"
 #define BOOT_LEN	16
 
+#define BROKER_PATIENCE	20	/* seconds */
+
 /* Descriptors: our own, a client's with its tunnel, a sandbox's. */
 #define FDS_OWN		32u
 #define FDS_CLIENT	3u
@@ -175,7 +177,7 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 static int
 signals_open(void)
 {
-	sigset_t set;
+	sigset_t child, set;
 	int fd;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -183,21 +185,37 @@ signals_open(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) == -1 ||
+	    sigprocmask(SIG_BLOCK, &child, NULL) == -1 ||
 	    (fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) == -1)
 		fatal("signalfd: %s", strerror(errno));
 	return fd;
 }
 
-/* The broker ends its sandboxes first; that is bounded there. */
+/*
+ * The broker ends its sandboxes first, which is bounded there; bounded again
+ * here, since whoever started us waits for both.
+ */
 static int
 broker_wait(void)
 {
+	const struct timespec patience = { BROKER_PATIENCE, 0 };
+	sigset_t child;
+	pid_t pid;
 	int status;
 
-	while (waitpid(front.broker, &status, 0) == -1) {
-		if (errno != EINTR)
-			return 1;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	while ((pid = waitpid(front.broker, &status, WNOHANG)) == 0) {
+		if (sigtimedwait(&child, NULL, &patience) == -1 &&
+		    errno == EAGAIN)
+			break;
+	}
+	if (pid != front.broker) {
+		log_warn("broker: does not end");
+		return 1;
 	}
 	if (WIFSIGNALED(status)) {
 		log_warn("broker: killed by signal %d", WTERMSIG(status));
@@ -285,7 +303,8 @@ check(const char *file, const char *rundir, bool is_verbose)
 	struct error e;
 
 	if (configure(file, rundir, &e) == -1) {
-		fprintf(stderr, "sandboxd: %s\n", e.message);
+		fprintf(stderr, "sandboxd: %s%s%s\n", e.message,
+		    e.fix[0] != '\0' ? "; " : "", e.fix);
 		return 1;
 	}
 	if (is_verbose)
