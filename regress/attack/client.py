@@ -116,7 +116,7 @@ for name in ("..", "/", "a/b", "-x", ".x", "", "x" * 300, "a\nb", "\u2603",
     send(s, msgpack.packb([0, n, "sandbox.create", [{"name": name}]]))
     m = answer(s)
     assert m and m[2] and m[2]["code"] == "invalid", (name, m)
-for sid in ("sb_0000000000000000", "../../etc", "sb_", "sb_" + "f" * 17, "%s%n",
+for sid in ("sb_0000000000000000", "../../etc", "sb_x", "sb_" + "f" * 17, "%s%n",
             "x" * 1000, "\x1b[2J"):
     for method in ("info", "connect", "destroy"):
         n += 1

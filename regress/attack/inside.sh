@@ -3,8 +3,7 @@
 # and without a terminal; the sandbox and its neighbour live on.
 . "${srcdir:-.}/regress/sh/lib.sh"
 need_root
-canary=$(mktemp /tmp/sb-canary.XXXXXX)
-trap 'rm -f "$canary"; cleanup' EXIT
+canary=$tmp/canary
 echo canary >"$canary"
 
 attack() {

@@ -47,7 +47,7 @@ class Broker:
                                            "spec": {"memory": 1 << 26}}],
              "rules": [], "private": False}
         p.update(more)
-        return msgpack.packb([msgpack.packb(p) and p])
+        return msgpack.packb([p])
 
     def send(self, kind, fields, rid=1, version=1, fds=(), raw=None,
              nfds=None):
