@@ -449,7 +449,7 @@ writes_kernel(void)
 	static const char *const paths[] = { "/proc/sys/kernel/core_pattern",
 	    "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches",
 	    "/proc/sys/net/ipv4/ip_forward", "/proc/sys/user/max_user_namespaces",
-	    "/proc/self/uid_map", "/proc/irq/default_smp_affinity",
+	    "/proc/irq/default_smp_affinity",
 	    "/proc/1/oom_score_adj", NULL };
 
 	return opens_any(paths, O_WRONLY);
