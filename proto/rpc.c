@@ -144,14 +144,24 @@ rpc_pending(const struct rpc *r)
 	return r->out.n - r->out_head;
 }
 
+/* Received and not parsed. */
+static struct view
+rest_of(const struct rpc *r)
+{
+	if (r->in.n == r->head)
+		return (struct view){ NULL, 0 };
+	return (struct view){ r->in.p + r->head, r->in.n - r->head };
+}
+
 int
 rpc_detach(struct rpc *r, struct buf *rest)
 {
+	struct view v = rest_of(r);
 	int fd = r->fd;
 
 	if (rpc_pending(r) != 0)
 		return -1;
-	buf_add(rest, r->in.p + r->head, r->in.n - r->head);
+	buf_add(rest, v.p, v.n);
 	if (rest->has_failed)
 		return -1;
 	r->fd = -1;
@@ -443,8 +453,7 @@ rpc_recv(struct rpc *r, struct rpc_msg *m, struct error *e)
 	close_all(r->owned, r->nowned);
 	r->nowned = 0;
 	for (;;) {
-		v.p = r->in.p + r->head;
-		v.n = r->in.n - r->head;
+		v = rest_of(r);
 		result = v.n == 0 ? SCAN_MORE : scan_run(&r->scan, v);
 		if (result == SCAN_BAD)
 			return bad(e, "not msgpack, or beyond its bounds");
