@@ -56,7 +56,7 @@ signals_block(void)
 void
 signals_default(void)
 {
-	static const unsigned long	dfl[4];	/* a kernel sigaction: SIG_DFL */
+	static const unsigned long	dfl[4];	/* all zero: SIG_DFL */
 	int				i;
 
 	for (i = 1; i <= KERNEL_SIGNALS; i++)
