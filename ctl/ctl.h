@@ -134,7 +134,8 @@ int	 say_errno(const char *, const char *);	/* "what: why: strerror" */
 int	 say_memory(void);
 void	 say_limit(const struct options *, const char *);	/* a cause */
 /* Prints to stdout, controls of what the daemon says made visible. */
-void	 print_text(struct sandbox_value, int);		/* width, 0 none */
+/* Width of a column; -1: the last one, 0: no column, may be empty. */
+void	 print_text(struct sandbox_value, int);
 void	 print_flat(const char *, struct sandbox_value);	/* key: value */
 /* Writes out what was printed: EXIT_OWN if that fails, else the status. */
 int	 print_end(int);
@@ -166,6 +167,10 @@ int	 attach_run(struct options *, char **);
 void	 exec_fill(const struct options *, struct sandbox_exec *);
 
 /* list.c */
+/* Called for each row of a list; returns an exit status, 0 to go on. */
+typedef int row_fn(const struct options *, struct sandbox_value, void *);
+int	 list_execs(const struct options *, struct sandbox_conn *, row_fn *,
+	    void *);
 int	 ls_run(struct options *, char **);
 int	 info_run(struct options *, char **);
 int	 rm_run(struct options *, char **);

@@ -198,31 +198,28 @@ wait_run(struct options *o, char **words)
 	return session_status(o, &result);
 }
 
-/* All commands of the sandbox that still run. */
+struct kill {
+	struct sandbox_conn	*conn;
+	int			 signal;
+};
+
+/* One of all commands of a sandbox; those that are over are left alone. */
 static int
-kill_all(const struct options *o, struct sandbox_conn *conn, int signal)
+kill_row(const struct options *o, struct sandbox_value row, void *arg)
 {
 	struct sandbox_error error = { 0 };
-	struct sandbox_reply *reply;
-	struct sandbox_iter it;
-	struct sandbox_value row;
+	struct kill *kill = arg;
 	uint64_t number;
+	char state[32];
 
-	if (sandbox_conn_call(conn, "exec.list", NULL, NULL, 0, &reply,
-	    &error) == -1)
-		return say_error(o->command, &error);
-	sandbox_iter_init(&it, sandbox_value_get(sandbox_reply_value(reply),
-	    "execs"));
-	while (sandbox_iter_next(&it, NULL, &row)) {
-		if (sandbox_value_uint(sandbox_value_get(row, "exec"),
-		    &number) == -1)
-			continue;
-		if (sandbox_exec_kill(conn, number, signal, o->is_all,
-		    &error) == -1 && error.code != SANDBOX_NOT_FOUND)
-			return say_error(o->command, &error);
-	}
-	sandbox_reply_free(reply);
-	return 0;
+	if (sandbox_value_uint(sandbox_value_get(row, "exec"), &number) == -1 ||
+	    sandbox_value_text(sandbox_value_get(row, "state"), state,
+	    sizeof(state)) == -1 || strcmp(state, "running") != 0)
+		return 0;
+	if (sandbox_exec_kill(kill->conn, number, kill->signal, o->is_all,
+	    &error) == 0 || error.code == SANDBOX_NOT_FOUND)
+		return 0;
+	return say_error(o->command, &error);
 }
 
 int
@@ -230,31 +227,31 @@ kill_run(struct options *o, char **words)
 {
 	struct sandbox_error error = { 0 };
 	struct sandbox_client *client = NULL;
-	struct sandbox_conn *conn;
+	struct kill kill = { .signal = SIGTERM };
 	uint64_t number;
-	int one, signal = SIGTERM, status = 0;
+	int one, status = 0;
 
 	if (o->signal != NULL &&
-	    (signal = signal_number(o->signal)) == -1) {
+	    (kill.signal = signal_number(o->signal)) == -1) {
 		say("kill: %s: no such signal; TERM, KILL, 15 are possible",
 		    o->signal);
 		return EXIT_OWN;
 	}
 	for (; *words != NULL; words++) {
-		if ((conn = exec_connect(o, *words, &client,
+		if ((kill.conn = exec_connect(o, *words, &client,
 		    &number)) == NULL) {
 			status = EXIT_OWN;
 			continue;
 		}
 		one = 0;
 		if (number == 0)
-			one = kill_all(o, conn, signal);
-		else if (sandbox_exec_kill(conn, number, signal, o->is_all,
-		    &error) == -1)
+			one = list_execs(o, kill.conn, kill_row, &kill);
+		else if (sandbox_exec_kill(kill.conn, number, kill.signal,
+		    o->is_all, &error) == -1)
 			one = say_error(*words, &error);
 		if (one != 0)
 			status = one;
-		sandbox_conn_free(conn);
+		sandbox_conn_free(kill.conn);
 	}
 	return status;
 }

@@ -15,6 +15,9 @@
 
 #include "ctl.h"
 
+/* Times are in microseconds at best. */
+#define JSON_FLAGS	(JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(16))
+
 static json_t *json_of(struct sandbox_value);
 
 static json_t *
@@ -106,7 +109,7 @@ json_print(struct sandbox_value v)
 {
 	json_t *json = json_of(v);
 
-	json_dumpf(json, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_dumpf(json, stdout, JSON_FLAGS);
 	putchar('\n');
 	json_decref(json);
 }
@@ -116,7 +119,7 @@ json_print_to(int fd, struct sandbox_value v)
 {
 	json_t *json = json_of(v);
 
-	json_dumpfd(json, fd, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_dumpfd(json, fd, JSON_FLAGS);
 	while (write(fd, "\n", 1) == -1 && errno == EINTR)
 		;
 	json_decref(json);

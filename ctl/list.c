@@ -13,9 +13,6 @@
 
 #include "ctl.h"
 
-/* Called for each row of a list; returns an exit status, 0 to go on. */
-typedef int row_fn(const struct options *, struct sandbox_value, void *);
-
 /* One page of an answer; *after: the last one's id, for the next page. */
 static int
 list_page(const struct options *o, struct sandbox_value page,
@@ -81,7 +78,7 @@ list_sandboxes(const struct options *o, struct sandbox_client *client,
 	return status;
 }
 
-static int
+int
 list_execs(const struct options *o, struct sandbox_conn *conn, row_fn *fn,
     void *arg)
 {
@@ -113,6 +110,17 @@ list_execs(const struct options *o, struct sandbox_conn *conn, row_fn *fn,
 
 /*** ls ***/
 
+/* Of the row, or of the result in it. */
+static struct sandbox_value
+row_get(struct sandbox_value row, const char *key)
+{
+	struct sandbox_value v = sandbox_value_get(row, key);
+
+	if (v.data != NULL)
+		return v;
+	return sandbox_value_get(sandbox_value_get(row, "result"), key);
+}
+
 static int
 row_print(const struct options *o, struct sandbox_value row,
     const char *const *keys, const int *widths)
@@ -126,7 +134,7 @@ row_print(const struct options *o, struct sandbox_value row,
 		putchar('\n');
 	} else {
 		for (i = 0; keys[i] != NULL; i++)
-			print_text(sandbox_value_get(row, keys[i]), widths[i]);
+			print_text(row_get(row, keys[i]), widths[i]);
 		putchar('\n');
 	}
 	return 0;
@@ -134,10 +142,10 @@ row_print(const struct options *o, struct sandbox_value row,
 
 static const char *const sandbox_keys[] = { "id", "name", "state", "backend",
 	"owner", NULL };
-static const int sandbox_widths[] = { 19, 16, 10, 8, 10 };
+static const int sandbox_widths[] = { 19, 16, 10, 8, -1 };
 static const char *const exec_keys[] = { "exec", "state", "pid", "code",
 	"signal", "cause", "tag", NULL };
-static const int exec_widths[] = { 6, 9, 7, 5, 7, 10, 1 };
+static const int exec_widths[] = { 6, 9, 7, 5, 7, 10, -1 };
 
 static int
 sandbox_row(const struct options *o, struct sandbox_value row, void *arg)
@@ -165,7 +173,10 @@ ls_head(const struct options *o, const char *const *keys, const int *widths)
 		for (j = 0; keys[i][j] != '\0' && j + 1 < sizeof(word); j++)
 			word[j] = (char)(keys[i][j] & ~0x20);
 		word[j] = '\0';
-		printf("%-*s ", widths[i], word);
+		if (widths[i] == -1)
+			printf("%s", word);
+		else
+			printf("%-*s ", widths[i], word);
 	}
 	putchar('\n');
 }

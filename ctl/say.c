@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -161,10 +162,35 @@ print_text(struct sandbox_value v, int width)
 	print_scalar(v, text, sizeof(text));
 	if (text[0] == '\0' && width != 0)
 		strcpy(text, "-");
-	if (width == 0)
+	if (width <= 0)
 		printf("%s", text);
 	else
 		printf("%-*s ", width, text);
+}
+
+/* Seconds since 1970 as people write them. */
+static bool
+print_time(const char *key, struct sandbox_value v)
+{
+	static const char *const keys[] = { "created", "expires", "started" };
+	char text[32];
+	double seconds;
+	time_t t;
+	struct tm tm;
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(keys[i], key) == 0)
+			break;
+	if (i == sizeof(keys) / sizeof(keys[0]) ||
+	    sandbox_value_double(v, &seconds) == -1)
+		return false;
+	t = (time_t)seconds;
+	if (gmtime_r(&t, &tm) == NULL || strftime(text, sizeof(text),
+	    "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		return false;
+	printf("%s", text);
+	return true;
 }
 
 static void
@@ -203,7 +229,7 @@ print_flat(const char *prefix, struct sandbox_value map)
 		printf("%-18s ", path);
 		if (sandbox_value_kind(v) == SANDBOX_ARRAY)
 			print_words(v);
-		else
+		else if (!print_time(name, v))
 			print_text(v, 0);
 		putchar('\n');
 	}

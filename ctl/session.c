@@ -45,16 +45,27 @@ session_status(const struct options *o, const struct sandbox_result *result)
 	return EXIT_OWN;
 }
 
-/* The command did not start: the shell's statuses for why. */
+/* The command did not start: the shell's statuses, and words, for why. */
 static int
-session_start_status(const struct sandbox_error *error)
+session_start_status(const struct session *s)
 {
-	if (strcmp(error->key, "execve") != 0 &&
-	    strcmp(error->key, "lookup") != 0)
-		return EXIT_OWN;
-	if (error->sys_errno == ENOENT || error->sys_errno == ENOTDIR)
-		return EXIT_NOT_FOUND;
-	return EXIT_CANNOT;
+	const struct sandbox_error *error = &s->error;
+	const char *what = s->exec.argv != NULL ? s->exec.argv[0] : "shell";
+	bool is_lookup = strcmp(error->key, "lookup") == 0;
+
+	if (!is_lookup && strcmp(error->key, "execve") != 0)
+		return say_error(what, error);
+	if (error->sys_errno != ENOENT && error->sys_errno != ENOTDIR) {
+		say_error(what, error);
+		return EXIT_CANNOT;
+	}
+	if (is_lookup && strchr(what, '/') == NULL)
+		say("%s: no such command in the sandbox; give its path, or "
+		    "set PATH there with -e", what);
+	else
+		say("%s: no such file in the sandbox, or no such interpreter; "
+		    "show it with --ro", what);
+	return EXIT_NOT_FOUND;
 }
 
 static void
@@ -360,11 +371,8 @@ session_end(struct session *s)
 	tty_restore();
 	if (s->has_result)
 		return session_status(s->o, &s->result);
-	if (s->is_start_failure) {
-		say_error(s->exec.argv != NULL ? s->exec.argv[0] : "shell",
-		    &s->error);
-		return session_start_status(&s->error);
-	}
+	if (s->is_start_failure)
+		return session_start_status(s);
 	say("the sandbox was lost while the command ran: %s",
 	    s->error.message);
 	return EXIT_OWN;
