@@ -3,9 +3,9 @@
 
 /*
  * Backend "ns": namespaces made directly, without another program.  Runs in
- * the child of a create as real root, already in mount and pid namespaces of
- * its own, and ends as the agent: the slot's user in the slot's user
- * namespace, with no capability and under the filter.
+ * the child of a create as real root, already in a pid namespace of its own,
+ * and ends as the agent: the slot's user in the slot's user namespace, with
+ * no capability and under the filter.
  *
  * Mount, pid, network, ipc, uts and cgroup namespaces belong to the initial
  * user namespace, so nobody inside has power over them whatever he becomes.
@@ -67,7 +67,7 @@ ns_probe(bool is_root, struct error *e)
 	return 0;
 }
 
-/* Namespaces that were made ahead, and one whose root is where we are. */
+/* Namespaces that were made ahead, and two that begin where we are. */
 static int
 ns_join(const struct backend_create *c, struct error *e)
 {
@@ -86,9 +86,9 @@ ns_join(const struct backend_create *c, struct error *e)
 		if (setns(ahead[i].fd, ahead[i].kind) == -1)
 			return error_sys(e, ERR_BACKEND, errno,
 			    "joining the %s namespace", ahead[i].name);
-	if (unshare(CLONE_NEWCGROUP) == -1)
+	if (unshare(CLONE_NEWNS | CLONE_NEWCGROUP) == -1)
 		return error_sys(e, ERR_BACKEND, errno,
-		    "new cgroup namespace");
+		    "new mount and cgroup namespaces");
 	return 0;
 }
 
@@ -111,6 +111,7 @@ ns_enter(const struct backend_create *c, struct error *e)
 
 	if (c->nmounts > MOUNTS_MAX)
 		return error_key(e, ERR_INVALID, "mounts", "too many mounts");
+	/* Before we leave the host's mount namespace, as most are there. */
 	if (c->nmounts > 0 && ns_mount_clients(c, fds, e) == -1)
 		return -1;
 	if (ns_join(c, e) == -1 || ns_mount_picture(c, fds, e) == -1 ||
@@ -134,7 +135,7 @@ const struct backend ns_backend = {
 	.features = BACKEND_NEEDS_ROOT | BACKEND_USES_SLOT |
 	    BACKEND_PASSES_FDS | BACKEND_OWN_NETWORK,
 	.level = LEVEL_NAMESPACE,
-	.clone_flags = CLONE_NEWNS | CLONE_NEWPID,
+	.clone_flags = CLONE_NEWPID,
 	.probe = ns_probe,
 	.enter = ns_enter,
 	.protections = ns_protections,
