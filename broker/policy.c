@@ -92,13 +92,14 @@ policy_profile_find(struct view name)
 	return NULL;
 }
 
-/* An array of maps into a table of rows of that size. */
+/* An array of maps into a table of rows of that size; first: what is absent. */
 static int
 rows_unpack(const struct field *fields, size_t nfields, struct view packed,
-    size_t size, void **rows, uint32_t *n, struct error *e)
+    const void *first, size_t size, void **rows, uint32_t *n, struct error *e)
 {
 	struct cursor c;
 	struct view map;
+	char *row;
 	uint32_t i;
 
 	*n = 0;
@@ -108,10 +109,13 @@ rows_unpack(const struct field *fields, size_t nfields, struct view packed,
 	if (get_array(&c, n) == -1 || *n > TABLE_MAX)
 		return error_set(e, ERR_INVALID, "policy: a bad table");
 	*rows = xcalloc(*n + 1, size);
-	for (i = 0; i < *n; i++)
-		if (get_raw(&c, &map) == -1 || field_unpack_map(fields,
-		    nfields, map, (char *)*rows + i * size, e) == -1)
+	for (i = 0; i < *n; i++) {
+		row = (char *)*rows + i * size;
+		memcpy(row, first, size);
+		if (get_raw(&c, &map) == -1 ||
+		    field_unpack_map(fields, nfields, map, row, e) == -1)
 			return -1;
+	}
 	return 0;
 }
 
@@ -160,12 +164,13 @@ order_unpack(const struct wire *w, struct error *e)
 static int
 profiles_unpack(struct view packed, struct error *e)
 {
+	static const struct profile_wire first;
 	struct profile_wire *rows = NULL;
 	struct policy_profile *p;
 	uint32_t i;
 	int rv = -1;
 
-	if (rows_unpack(FIELDS(profile_fields), packed, sizeof(*rows),
+	if (rows_unpack(FIELDS(profile_fields), packed, &first, sizeof(*rows),
 	    (void **)&rows, &policy.nprofiles, e) == -1)
 		goto out;
 	policy.profiles = xcalloc(policy.nprofiles + 1, sizeof(*p));
@@ -186,12 +191,14 @@ out:
 static int
 tables_unpack(const struct wire *w, struct error *e)
 {
+	static const struct policy_listen listen = { .gid = UINT32_MAX };
+	static const struct policy_rule rule;
 	uint32_t i;
 
-	if (rows_unpack(FIELDS(listen_fields), w->listen,
-	    sizeof(*policy.listens), (void **)&policy.listens,
-	    &policy.nlistens, e) == -1 ||
-	    rows_unpack(FIELDS(rule_fields), w->rules, sizeof(*policy.rules),
+	if (rows_unpack(FIELDS(listen_fields), w->listen, &listen,
+	    sizeof(listen), (void **)&policy.listens, &policy.nlistens,
+	    e) == -1 ||
+	    rows_unpack(FIELDS(rule_fields), w->rules, &rule, sizeof(rule),
 	    (void **)&policy.rules, &policy.nrules, e) == -1)
 		return -1;
 	for (i = 0; i < policy.nrules; i++)
