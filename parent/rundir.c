@@ -53,10 +53,16 @@ static int
 make_own(int at, const char *name, const char *path, struct error *e)
 {
 	mode_t mode = geteuid() == 0 ? 0711 : 0700;
+	bool is_new;
+	int fd;
 
-	if (mkdirat(at, name, mode) == -1 && errno != EEXIST)
+	is_new = mkdirat(at, name, mode) == 0;
+	if (!is_new && errno != EEXIST)
 		return error_sys(e, ERR_UNAVAILABLE, errno, "%s", path);
-	return open_own(at, name, path, e);
+	/* The umask took some of it. */
+	if ((fd = open_own(at, name, path, e)) != -1 && is_new)
+		fchmod(fd, mode);
+	return fd;
 }
 
 /* The user's directory for such things, if it is one. */

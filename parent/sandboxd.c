@@ -199,7 +199,7 @@ signals_open(void)
  * here, since whoever started us waits for both.
  */
 static int
-broker_wait(void)
+broker_wait(bool is_ours)
 {
 	const struct timespec patience = { BROKER_PATIENCE, 0 };
 	sigset_t child;
@@ -221,7 +221,8 @@ broker_wait(void)
 		log_warn("broker: killed by signal %d", WTERMSIG(status));
 		return 1;
 	}
-	if (WEXITSTATUS(status) != 0) {
+	/* When we go first it calls that a loss, and is right. */
+	if (WEXITSTATUS(status) != 0 && !is_ours) {
 		log_warn("broker: exit status %d", WEXITSTATUS(status));
 		return 1;
 	}
@@ -246,7 +247,7 @@ serve(int channel, int signal_fd)
 	broker_policy(&policy);
 	event_base_dispatch(front.base);
 	broker_end();
-	status = broker_wait();
+	status = broker_wait(front.is_ready && front.status == 0);
 	/* -1: the broker went first, and says itself how. */
 	if (front.status > 0)
 		return front.status;
