@@ -12,7 +12,7 @@ ALL_BYTES = bytes(range(256)) * 300
 
 
 def is_(got, wanted, what=''):
-    assert got == wanted, '%s: got %r, wanted %r' % (what, got, wanted)
+    assert got == wanted, ('%s: got %r, wanted %r' % (what, got, wanted))[:600]
 
 
 def check_errors(conn, box):
