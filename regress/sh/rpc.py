@@ -118,7 +118,7 @@ def read_exec(conn, number, stream, step=65536):
         r = conn.call('exec.read', {'exec': number, 'stream': stream,
                                     'offset': offset, 'max': step,
                                     'wait_ms': 10000})
-        assert r['offset'] == offset and not r.get('lost'), r
+        assert r["offset"] == offset and not r.get("lost"), str(r)[-200:]
         assert r['next'] == offset + len(r['data']), r
         data += r['data']
         offset = r['next']
