@@ -72,7 +72,7 @@ clean(char *text)
 	}
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 vset(struct error *e, enum err_code code, const char *fmt, va_list ap)
 {
 	e->code = code;

@@ -62,7 +62,7 @@ escape(char *out, size_t cap, const char *text)
 	return n;
 }
 
-static void
+static void __attribute__((format(printf, 1, 0)))
 vlog(const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES / 2], line[LINE_MAX_BYTES];

@@ -29,7 +29,7 @@
 static const struct field *						\
 fields_##name(void)							\
 {									\
-	const struct msg_##name *self __attribute__((unused)) = NULL;	\
+	const struct msg_##name *self __attribute__((unused));		\
 	static const struct field table[] = {				\
 		MSG_##NAME##_FIELDS(ROW_U, ROW_I, ROW_B, ROW_S, ROW_D,	\
 		    ROW_R)						\

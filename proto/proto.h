@@ -297,7 +297,8 @@ struct chan;
 
 /*
  * Takes fd, which becomes nonblocking.  accepts: directions that may come in,
- * as a mask of 1u << DIR_*; others are a bad frame.
+ * as a mask of 1u << DIR_*; others are a bad frame.  NULL when out of memory;
+ * fd is the caller's then.
  */
 struct chan *chan_new(int, unsigned int, unsigned int);
 void	 chan_free(struct chan *);	/* closes fd and all held fds */
@@ -341,7 +342,7 @@ struct rpc_msg {
 	int		*owned;		/* the rpc's own list of the same */
 };
 
-struct rpc *rpc_new(int);		/* takes fd; NULL when out of memory */
+struct rpc *rpc_new(int);	/* takes fd; NULL as for chan_new */
 /*
  * No descriptors may come in on it, for a process that must not hold what a
  * client passes: the kernel drops them, a request that declares some is

@@ -241,6 +241,21 @@ record_bad_vectors_refused(void **state)
 	wire_each("bad-frame", check_bad, NULL);
 }
 
+static void
+record_longer_than_any_refused(void **state)
+{
+	static unsigned char p[HEADER_SIZE + FRAME_BODY_MAX + 1];
+	struct ends ends;
+	struct frame f;
+
+	(void)state;
+	ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
+	header(p, FRAME_BODY_MAX, MSG_AGENT_EXEC, 0);
+	raw_send(ends.raw, p, sizeof(p), -1, 0);
+	assert_int_equal(recv_code(ends.chan, &f), -ERR_INVALID);
+	ends_close(&ends);
+}
+
 /*** Streams ***/
 
 static void
@@ -734,6 +749,7 @@ main(void)
 		TEST(record_cut_anywhere_refused),
 		TEST(record_changed_header_refused),
 		TEST(record_bad_vectors_refused),
+		TEST(record_longer_than_any_refused),
 		TEST(stream_reassembled_by_length),
 		TEST(stream_many_frames_in_one_read),
 		TEST(stream_over_pipe_without_socket_calls),
