@@ -107,6 +107,36 @@ struct backend {
 	const char *const	*protections;
 };
 
+/* launch.c: the child of a create, and what it became */
+
+/* Before a struct error on error_fd; other text there is a helper's. */
+#define LAUNCH_MAGIC	"\001sandboxd-error"
+
+struct backend_launch {
+	const struct backend	*backend;
+	struct backend_create	*create;	/* mounts and client_ns_fd: set here */
+	struct backend_mount	*mounts;	/* fd: index of those offered */
+	int			 offer_fd;	/* where they wait, or -1 */
+	int			 joins[8];	/* groups: "0" is written to each */
+	int			 njoins;
+	int			 proc_fd;	/* a /proc that hides nobody */
+	pid_t			 client_pid;
+	int			 client_pidfd;	/* or -1 */
+};
+
+/*
+ * In the child.  Enters its groups, lets go of all that is not in the struct,
+ * receives the client's directories and opens its mount namespace, then
+ * enters the backend.  May block; an error goes to error_fd.
+ */
+void	 backend_launch(struct backend_launch *) __attribute__((noreturn));
+/*
+ * In the broker, of the agent's pid: does the kernel show the ids, no
+ * capability, no_new_privs and the filter?  -1 with what is missing.
+ */
+int	 backend_verify(const struct backend *, const struct backend_create *,
+	    pid_t, int, struct error *);
+
 /* table.c */
 extern const struct backend *const backend_table[];	/* ends with NULL */
 const struct backend *backend_find(const char *);	/* or NULL */

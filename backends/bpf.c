@@ -264,7 +264,9 @@ put_arch(struct program *p, struct bpf_arch *arch, uint32_t other,
 	struct range *range = xcalloc(2 * arch->ncalls + 1, sizeof(*range));
 	size_t at, n;
 
-	qsort(arch->calls, arch->ncalls, sizeof(*arch->calls), compare_calls);
+	if (arch->ncalls > 0)
+		qsort(arch->calls, arch->ncalls, sizeof(*arch->calls),
+		    compare_calls);
 	n = make_ranges(arch, other, range);
 	at = put_search(p, range, n, other);
 	free(range);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+/* Copyright (c) 2026 the sandboxd authors */
+
+/*
+ * The child that becomes an environment, before its backend takes over: it
+ * enters its groups and receives what the client offered.  Runs as what the
+ * broker is, with its capabilities; everything here that may block for ever
+ * blocks only this child, which the broker kills after a while.  The
+ * client's descriptors are opaque: they are mounted, never read.
+ */
+
+#include "config.h"
+
+#include <sys/types.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/backend.h"
+#include "proto/proto.h"
+
+static int
+groups_join(const struct backend_launch *l, struct error *e)
+{
+	int i;
+
+	for (i = 0; i < l->njoins; i++)
+		if (write(l->joins[i], "0", 1) != 1)
+			return error_sys(e, ERR_BACKEND, errno,
+			    "cannot enter the cgroup");
+	return 0;
+}
+
+/* Other clients' sockets, the front's channel: none may hang on us. */
+static void
+keep_needed(const struct backend_launch *l)
+{
+	const struct backend_create *c = l->create;
+	const int keep[] = {
+		c->user_ns_fd, c->image_ns_fd, c->net_ns_fd, c->ipc_ns_fd,
+		c->uts_ns_fd, c->agent_fd, c->channel_fd, c->error_fd,
+		c->filter_fd, l->offer_fd, l->proc_fd, l->client_pidfd,
+	};
+
+	fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+}
+
+/* One byte and one directory each, already in the socket. */
+static int
+offer_receive(struct backend_launch *l, struct error *e)
+{
+	int fds[MOUNTS_MAX], fd, n = 0, nfd, i;
+	char byte;
+
+	while (n < MOUNTS_MAX &&
+	    fds_recv(l->offer_fd, &byte, 1, &fd, 1, &nfd) == 1) {
+		if (nfd != 1)
+			return error_key(e, ERR_INVALID, "offer",
+			    "a byte came without its descriptor");
+		fds[n++] = fd;
+	}
+	for (i = 0; i < l->create->nmounts; i++) {
+		if (l->mounts[i].fd >= n)
+			return error_key(e, ERR_INVALID, "mounts",
+			    "mounts[%d].fd is %d, and %d descriptors were "
+			    "offered", i, l->mounts[i].fd, n);
+		l->mounts[i].fd = fds[l->mounts[i].fd];
+	}
+	return 0;
+}
+
+/*
+ * With the client's own ids: a namespace that it could not open itself is
+ * none of ours to enter.  -1: stay in our own; a directory of another
+ * namespace then cannot be mounted.
+ */
+static int
+client_namespace(const struct backend_launch *l)
+{
+	struct pollfd ended = { .fd = l->client_pidfd, .events = POLLIN };
+	char path[32];
+	int fd;
+
+	if (!l->create->is_root || l->client_pidfd == -1)
+		return -1;
+	snprintf(path, sizeof(path), "%d/ns/mnt", l->client_pid);
+	if (setegid(l->create->owner_gid) == -1 ||
+	    seteuid(l->create->owner_uid) == -1)
+		_exit(125);
+	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (seteuid(0) == -1 || setegid(0) == -1)
+		_exit(125);
+	/* If it still lives, the pid was its own all the time. */
+	if (poll(&ended, 1, 0) != 0)
+		fd_close(&fd);
+	return fd;
+}
+
+void
+backend_launch(struct backend_launch *l)
+{
+	struct backend_create *c = l->create;
+	char text[sizeof(LAUNCH_MAGIC) + sizeof(struct error)];
+	struct error e = { 0 };
+
+	clearenv();
+	if (groups_join(l, &e) == -1)
+		goto fail;
+	keep_needed(l);
+	if (c->nmounts > 0) {
+		if (offer_receive(l, &e) == -1)
+			goto fail;
+		c->mounts = l->mounts;
+		c->client_ns_fd = client_namespace(l);
+	}
+	l->backend->enter(c, &e);
+fail:
+	memcpy(text, LAUNCH_MAGIC, sizeof(LAUNCH_MAGIC));
+	memcpy(text + sizeof(LAUNCH_MAGIC), &e, sizeof(e));
+	fd_write_all(c->error_fd, text, sizeof(text));
+	_exit(125);
+}
