@@ -75,9 +75,17 @@ static const struct {
 };
 
 unsigned int
-lex_errors(void)
+lex_end(void)
 {
-	return errors;
+	unsigned int n = errors;
+
+	for (; depth > 0; depth--) {
+		if (sources[depth - 1].file != NULL)
+			fclose(sources[depth - 1].file);
+	}
+	nmacros = 0;
+	errors = 0;
+	return n;
 }
 
 void
@@ -208,8 +216,8 @@ lex_macro(const char *name, const char *text)
 		m->name = xstrdup(name);
 	}
 	/*
-	 * A replaced text may still be on the stack, so it is not freed.  The
-	 * space ends the last word and takes what is put back after it.
+	 * A replaced text may still be on the stack, so it stays.  The space
+	 * ends the last word and takes what is put back after it.
 	 */
 	m->text = xcalloc(1, strlen(text) + 2);
 	memcpy(m->text, text, strlen(text));

@@ -110,7 +110,7 @@ void	 conf_print(const struct conf *);
 /* lex.c */
 int	 lex_open(const char *, struct error *);	/* pushes a file */
 void	 lex_macro(const char *, const char *);
-unsigned int lex_errors(void);
+unsigned int lex_end(void);	/* of all files; the number of errors */
 int	 yylex(void);
 /* Prints "FILE:LINE: text" for the token last read; counts it. */
 void	 yyerror(const char *, ...) __attribute__((format(printf, 1, 2)));

@@ -203,11 +203,16 @@ ruleopts : /* empty */
 int
 parse_file(const char *path, struct conf *c, struct error *e)
 {
+	unsigned int n;
+	int rc;
+
 	conf = c;
 	if (lex_open(path, e) == -1)
 		return -1;
-	if (yyparse() != 0 || lex_errors() != 0)
-		return error_set(e, ERR_INVALID, "%s: %u error%s", path,
-		    lex_errors(), lex_errors() == 1 ? "" : "s");
+	rc = yyparse();
+	n = lex_end();
+	if (rc != 0 || n != 0)
+		return error_set(e, ERR_INVALID, "%s: %u error%s", path, n,
+		    n == 1 ? "" : "s");
 	return 0;
 }

@@ -690,6 +690,8 @@ main(int argc, char *argv[])
 		if (!parts[i].has_own_start)
 			ready();
 		parts[i].play();
+		chan_free(worker);
+		chan_free(channel);
 		return 0;
 	}
 	fprintf(stderr, "no part %s\n", name);

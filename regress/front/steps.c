@@ -75,6 +75,7 @@ create_answer(const struct client *c, char *id, bool has_connect,
 	CHECK(map_find(m.spec, "labels").p == NULL);
 	CHECK(map_find(m.spec, "token").p == NULL);
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, events) == 0);
+	chan_free(worker);
 	CHECK((worker = chan_new(events[0], 0, 0)) != NULL);
 	if (has_connect)
 		CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
