@@ -148,11 +148,8 @@ conn_message(struct rpc *rpc, struct rpc_msg *msg, void *arg)
 		conn_end(c);
 		return;
 	}
-	if (c->worker->state != WORKER_LIVE) {
-		error_set(&e, c->worker->state < WORKER_LIVE ?
-		    ERR_CONFLICT : ERR_UNAVAILABLE, "the sandbox is %s",
-		    c->worker->state < WORKER_LIVE ? "creating" :
-		    "ending");
+	if (c->worker->state < WORKER_LIVE) {
+		error_set(&e, ERR_CONFLICT, "the sandbox is creating");
 		conn_fail(c, msg->id, &e);
 	} else if ((m = method_find(msg->method)) == NULL) {
 		error_key(&e, ERR_UNSUPPORTED, "method",

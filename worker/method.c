@@ -210,7 +210,8 @@ list_call(struct call *call, struct error *e)
 	put_map(&b, 2);
 	put_str(&b, "execs");
 	put_array(&b, n);
-	put_raw(&b, (struct view){ rows.p, rows.n });
+	if (n > 0)
+		put_raw(&b, (struct view){ rows.p, rows.n });
 	put_str(&b, "more");
 	put_bool(&b, x != NULL);
 	buf_free(&rows);

@@ -22,34 +22,37 @@ static int	 ring_parts(const struct ring *, uint64_t, size_t,
 		    struct iovec [2]);
 static int	 ring_resize(struct ring *, size_t);
 
-int
-ring_space(struct ring *r, uint64_t hold, size_t max, struct iovec iov[2])
+/* Grow before bytes get lost, and before reads get small; false: cannot. */
+static bool
+ring_grow(struct ring *r)
 {
-	size_t	 cap, room, unused;
-	bool	 can_grow = true;
+	size_t	 cap;
 
-	/* Grow before bytes get lost, and before reads get small. */
 	while (r->cap < RING_MAX &&
 	    r->cap - (size_t)(r->end - r->start) <= r->cap / 2) {
-		can_grow = false;
 		cap = r->cap == 0 ? RING_FIRST : r->cap * RING_FACTOR;
 		if (cap > RING_MAX)
 			cap = RING_MAX;
-		if (r->cap != 0 && total + cap - r->cap > RING_BUDGET)
-			break;
-		if (ring_resize(r, cap) == -1)
-			break;
-		can_grow = true;
+		if ((r->cap != 0 && total + cap - r->cap > RING_BUDGET) ||
+		    ring_resize(r, cap) == -1)
+			return false;
 	}
+	return r->cap < RING_MAX;
+}
+
+int
+ring_space(struct ring *r, uint64_t hold, size_t max, struct iovec iov[2])
+{
+	size_t	 room;
+
+	/* As long as it can still grow, nothing is overwritten. */
+	if (ring_grow(r))
+		hold = r->start;
 	if (hold > r->end)
 		hold = r->end;
 	if (hold < r->start)
 		hold = r->start;
 	room = r->cap - (size_t)(r->end - hold);
-	/* What fills the unused rest makes it grow the next time. */
-	unused = r->cap - (size_t)(r->end - r->start);
-	if (can_grow && r->cap < RING_MAX && room > unused)
-		room = unused;
 	if (room > max)
 		room = max;
 	return ring_parts(r, r->end, room, iov);

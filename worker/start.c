@@ -439,6 +439,8 @@ start_call(struct call *call, struct error *e)
 	struct start	 s = { .call = call };
 	int		 r;
 
+	if (call->conn->worker->state != WORKER_LIVE)
+		return error_set(e, ERR_UNAVAILABLE, "the sandbox is ending");
 	s.p.timeout = s.p.cpu_time = s.p.output = ABSENT;
 	if (field_unpack_map(start_fields,
 	    sizeof(start_fields) / sizeof(start_fields[0]), call->params,
