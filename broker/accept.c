@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,53 +25,21 @@
 #define REST_MS		1000
 
 static struct listener {
-	int		 fd;
-	struct watcher	 watcher;
-	char		 path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int			 fd;
+	struct watcher		 watcher;
+	struct sockaddr_un	 sun;	/* empty path: not ours to remove */
 } listeners[LISTENERS_MAX];
 static size_t n;
-static int inetd_fd = -1;
-static int reserve_fd = -1;
+static int inetd_fd = -1, reserve_fd = -1;
 static struct timer rest;
 
-static void	 accept_event(void *, uint32_t);
-
-static void
-reserve_open(void)
-{
-	if (reserve_fd == -1)
-		reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static void
-rest_over(void *arg)
-{
-	size_t i;
-
-	(void)arg;
-	reserve_open();
-	for (i = 0; i < n; i++)
-		loop_add(&listeners[i].watcher, listeners[i].fd, EPOLLIN,
-		    accept_event, &listeners[i]);
-}
-
-static void
-accept_rest(struct listener *l, int why)
-{
-	size_t i;
-
-	log_warn("accept: %s; resting", strerror(why));
-	fd_close(&reserve_fd);
-	close(accept4(l->fd, NULL, NULL, SOCK_CLOEXEC));
-	for (i = 0; i < n; i++)
-		loop_del(&listeners[i].watcher);
-	timer_set(&rest, REST_MS, rest_over, NULL);
-}
+static void	 accept_go(void *);
 
 static void
 accept_event(void *arg, uint32_t events)
 {
 	struct listener *l = arg;
+	size_t i;
 	int fd;
 
 	(void)events;
@@ -81,138 +48,36 @@ accept_event(void *arg, uint32_t events)
 		client_new(fd);
 		return;
 	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-	    errno == ENOMEM)
-		accept_rest(l, errno);
-}
-
-/*** Start ***/
-
-static bool
-is_unix(int fd, int wanted)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	int type = 0, listens = 0;
-
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) == -1 ||
-	    ss.ss_family != AF_UNIX)
-		return false;
-	len = sizeof(int);
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
-	    type != SOCK_STREAM)
-		return false;
-	len = sizeof(int);
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0
-	    && listens == wanted;
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
+	    errno != ENOMEM)
+		return;
+	log_warn("accept: %s; resting", strerror(errno));
+	fd_close(&reserve_fd);
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+	fd_close(&fd);
+	for (i = 0; i < n; i++)
+		loop_del(&listeners[i].watcher);
+	timer_set(&rest, REST_MS, accept_go, NULL);
 }
 
 static void
-fd_prepare(int fd)
+accept_go(void *arg)
 {
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 || fd_nonblock(fd) == -1)
-		fatal("descriptor %d: %s", fd, strerror(errno));
+	size_t i;
+
+	(void)arg;
+	if (reserve_fd == -1)
+		reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (i = 0; i < n; i++)
+		loop_add(&listeners[i].watcher, listeners[i].fd, EPOLLIN,
+		    accept_event, &listeners[i]);
 }
 
-void
-accept_adopt(int fd)
-{
-	if (!is_unix(fd, 1))
-		fatal("descriptor %d is no listening unix socket", fd);
-	if (n == LISTENERS_MAX)
-		fatal("too many sockets to listen on");
-	fd_prepare(fd);
-	listeners[n].watcher.fd = -1;
-	listeners[n++].fd = fd;
-}
-
-void
-accept_client_later(int fd)
-{
-	if (!is_unix(fd, 0))
-		fatal("the client's descriptor is no unix stream socket");
-	fd_prepare(fd);
-	inetd_fd = fd;
-}
-
-/* A socket that nobody answers is a dead daemon's; anything else stays. */
-static int
-path_clear(const struct sockaddr_un *sun, struct error *e)
-{
-	struct stat st;
-	int fd, rv;
-
-	if (lstat(sun->sun_path, &st) == -1)
-		return 0;
-	if (!S_ISSOCK(st.st_mode))
-		return error_set(e, ERR_CONFLICT, "%s is there and is no "
-		    "socket", sun->sun_path);
-	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK, 0)) == -1)
-		return error_sys(e, ERR_INTERNAL, errno, "socket");
-	rv = connect(fd, (const struct sockaddr *)sun, sizeof(*sun));
-	if (rv == -1 && errno == ECONNREFUSED)
-		rv = unlink(sun->sun_path);
-	else
-		rv = error_set(e, ERR_CONFLICT, "somebody listens on %s",
-		    sun->sun_path);
-	close(fd);
-	return rv;
-}
-
-static int
-listener_open(const struct policy_listen *p, struct error *e)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	struct listener *l = &listeners[n];
-	mode_t old;
-	int fd, rv;
-
-	if (n == LISTENERS_MAX)
-		return error_set(e, ERR_LIMIT, "too many sockets");
-	if (text_copy(sun.sun_path, sizeof(sun.sun_path), p->path) == -1)
-		return error_key(e, ERR_INVALID, "listen",
-		    "the path of a socket is too long");
-	if (path_clear(&sun, e) == -1)
-		return -1;
-	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK, 0)) == -1)
-		return error_sys(e, ERR_INTERNAL, errno, "socket");
-	old = umask(0777 & ~(mode_t)p->mode);
-	rv = bind(fd, (struct sockaddr *)&sun, sizeof(sun));
-	umask(old);
-	/* Nobody can connect before it listens. */
-	if (rv == -1 || (p->gid != UINT32_MAX && lchown(sun.sun_path,
-	    (uid_t)-1, (gid_t)p->gid) == -1) || listen(fd, BACKLOG) == -1) {
-		error_sys(e, ERR_UNAVAILABLE, errno, "cannot listen on %s",
-		    sun.sun_path);
-		close(fd);
-		return -1;
-	}
-	memcpy(l->path, sun.sun_path, sizeof(l->path));
-	l->watcher.fd = -1;
-	l->fd = fd;
-	n++;
-	return 0;
-}
-
-/* After the policy came; accepting begins when ready. */
-int
-accept_listen(struct error *e)
-{
-	const struct policy *p = policy_get();
-	uint32_t i;
-
-	for (i = 0; i < p->nlistens; i++)
-		if (listener_open(&p->listens[i], e) == -1)
-			return -1;
-	return 0;
-}
-
+/* Ready: from now on there are clients. */
 void
 accept_start(void)
 {
-	rest_over(NULL);
+	accept_go(NULL);
 	if (inetd_fd != -1)
 		client_new(inetd_fd);
 	inetd_fd = -1;
@@ -226,10 +91,101 @@ accept_end(void)
 	timer_clear(&rest);
 	for (i = 0; i < n; i++) {
 		loop_del(&listeners[i].watcher);
-		if (listeners[i].path[0] != '\0')
-			unlink(listeners[i].path);
+		if (listeners[i].sun.sun_path[0] != '\0')
+			unlink(listeners[i].sun.sun_path);
 		fd_close(&listeners[i].fd);
 	}
 	n = 0;
-	fd_close(&reserve_fd);
+}
+
+/*** Start ***/
+
+static int
+option(int fd, int which)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, which, &value, &len) == -1 ? -1 :
+	    value;
+}
+
+/* A socket that sandboxd was started with: to listen on, or a client. */
+void
+accept_adopt(int fd, bool is_client)
+{
+	if (option(fd, SO_DOMAIN) != AF_UNIX ||
+	    option(fd, SO_TYPE) != SOCK_STREAM ||
+	    option(fd, SO_ACCEPTCONN) != !is_client)
+		fatal("the descriptor that is to be %s is no such unix "
+		    "stream socket", is_client ? "a client" : "listened on");
+	if (n == LISTENERS_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
+	    fd_nonblock(fd) == -1)
+		fatal("descriptor %d cannot be used", fd);
+	if (is_client)
+		inetd_fd = fd;
+	else
+		listeners[n++].fd = fd;
+}
+
+/* A socket that nobody answers is a dead daemon's; anything else stays. */
+static int
+path_clear(int fd, const struct sockaddr_un *sun, struct error *e)
+{
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) == -1)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(e, ERR_CONFLICT, "%s is there and is no "
+		    "socket", sun->sun_path);
+	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
+	    errno != ECONNREFUSED)
+		return error_set(e, ERR_CONFLICT, "somebody listens on %s",
+		    sun->sun_path);
+	return unlink(sun->sun_path);
+}
+
+static int
+listener_open(const struct policy_listen *p, struct error *e)
+{
+	struct listener *l = &listeners[n];
+	struct sockaddr_un *sun = &l->sun;
+	mode_t old;
+	int rv;
+
+	sun->sun_family = AF_UNIX;
+	if (n == LISTENERS_MAX ||
+	    text_copy(sun->sun_path, sizeof(sun->sun_path), p->path) == -1)
+		return error_key(e, ERR_INVALID, "listen",
+		    "too many sockets, or one with too long a path");
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (path_clear(l->fd, sun, e) == -1) {
+		fd_close(&l->fd);
+		return -1;
+	}
+	old = umask(0777 & ~(mode_t)p->mode);
+	rv = bind(l->fd, (struct sockaddr *)sun, sizeof(*sun));
+	umask(old);
+	/* Nobody can connect before it listens. */
+	if (rv == -1 || (p->gid != 0 && lchown(sun->sun_path, (uid_t)-1,
+	    (gid_t)p->gid) == -1) || listen(l->fd, BACKLOG) == -1) {
+		error_sys(e, ERR_UNAVAILABLE, errno, "cannot listen on %s",
+		    sun->sun_path);
+		fd_close(&l->fd);
+		return -1;
+	}
+	n++;
+	return 0;
+}
+
+int
+accept_listen(const struct policy *p, struct error *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nlisten; i++)
+		if (listener_open(&p->listen_rows[i], e) == -1)
+			return -1;
+	return 0;
 }

@@ -28,7 +28,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ static struct {
 	bool		 is_stopping;
 	int		 status;
 	struct timer	 deadline;
-} broker = { .signals.fd = -1 };
+} broker;
 
 const char *
 broker_hook(const char *name)
@@ -171,25 +170,15 @@ main(int argc, char *argv[])
 {
 	bool is_verbose = false, has_client = false;
 	const char *dir = NULL;
-	int c, i, next = PEER_CHANNEL_FD + 1, nlisten = 0;
+	int c, i, status, next = PEER_CHANNEL_FD + 1, nlisten = 0;
 
 	while ((c = getopt(argc, argv, "r:vil:")) != -1) {
-		switch (c) {
-		case 'r':
+		if (c == 'r')
 			dir = optarg;
-			break;
-		case 'v':
-			is_verbose = true;
-			break;
-		case 'i':
-			has_client = true;
-			break;
-		case 'l':
+		else if (c == 'l')
 			nlisten = atoi(optarg);
-			break;
-		default:
-			return 1;
-		}
+		is_verbose |= c == 'v';
+		has_client |= c == 'i';
 	}
 	log_init("broker", is_verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
 	if (dir == NULL || nlisten < 0 || nlisten > 64)
@@ -199,18 +188,18 @@ main(int argc, char *argv[])
 	loop_init();
 	signals_init();
 	worker_init();
-	launch_init();
+	environment_init();
 	instance_init(dir);
 	cgroup_init(instance_name());
 	priv_init();
 	instance_sweep();
 	if (has_client)
-		accept_client_later(next++);
+		accept_adopt(next++, true);
 	for (i = 0; i < nlisten; i++)
-		accept_adopt(next++);
+		accept_adopt(next++, false);
 	request_init(PEER_CHANNEL_FD);
-	loop_run();
-	instance_remove(policy_get() == NULL || policy_get()->is_private);
+	status = loop_run();
+	instance_remove(policy_get() == NULL || policy_get()->private);
 	cgroup_end();
-	return loop_status();
+	return status;
 }

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,199 +28,290 @@
 
 #include "broker.h"
 
-#define NAME_LEN	(ID_LEN + 64)
+#define NAME_LEN	(ID_LEN + 96)
+#define TEXT_LEN	65536
 #define DEPTH_MAX	5
+#define LIMITED		(CG_PIDS | CG_MEMORY | CG_CPU)
+#define DIR_FLAGS	(O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-struct tree {
-	int		 version;
-	unsigned int	 controllers;
-	int		 own_fd;	/* the daemon's group */
-	int		 fd;		/* ours: sandboxd-INSTANCE */
+static const struct {
+	const char	*v1, *v2;	/* what the kernel calls it */
+	const char	*limit;		/* and the user */
+	unsigned int	 bit;
+} controllers[] = {
+	{ "freezer", NULL, NULL, CG_GROUPS },
+	{ "pids", "pids", "pids", CG_PIDS },
+	{ "memory", "memory", "memory", CG_MEMORY },
+	{ "cpu", "cpu", "cpus", CG_CPU },
 };
 
-static struct tree trees[CG_TREES];
+static struct tree {
+	int		 version;
+	unsigned int	 bits;		/* controllers */
+	int		 own_fd;	/* the daemon's group */
+	int		 fd;		/* ours: sandboxd-INSTANCE */
+} trees[CG_TREES];
 static int ntrees;
 static struct tree *groups;		/* the tree with CG_GROUPS, or NULL */
-static char top[NAME_LEN_MAX + 16];
-static bool has_v1, has_v2;
+static char top[NAME_LEN];
 
 /*** Files ***/
+
+static const char *
+name_in(const char *dir, const char *file)
+{
+	static char path[2 * NAME_LEN];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	return path;
+}
 
 static int
 file_write(int at, const char *dir, const char *file, const char *text)
 {
-	char path[NAME_LEN + 64];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	if ((fd = openat(at, path, O_WRONLY | O_CLOEXEC)) == -1)
+	fd = openat(at, name_in(dir, file), O_WRONLY | O_CLOEXEC);
+	if (fd == -1)
 		return -1;
 	n = write(fd, text, strlen(text));
 	fd_close(&fd);
 	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-static ssize_t
-file_read(int at, const char *path, char *buf, size_t cap)
+/* As text; empty when it cannot be read. */
+static size_t
+file_read(int at, const char *dir, const char *file, char *buf, size_t cap)
 {
-	size_t n = 0;
 	ssize_t got;
+	size_t n = 0;
 	int fd;
 
-	if ((fd = openat(at, path, O_RDONLY | O_CLOEXEC)) == -1)
-		return -1;
-	while (n < cap - 1 && (got = read(fd, buf + n, cap - 1 - n)) > 0)
+	fd = openat(at, name_in(dir, file), O_RDONLY | O_CLOEXEC);
+	while (fd != -1 && n < cap - 1 &&
+	    (got = read(fd, buf + n, cap - 1 - n)) > 0)
 		n += (size_t)got;
+	fd_close(&fd);
 	buf[n] = '\0';
-	close(fd);
-	return (ssize_t)n;
+	return n;
 }
 
+/* Is the word one of a list, of that length or to the end? */
 static bool
-text_has(const char *text, const char *word)
+list_has(const char *list, const char *end, const char *word)
 {
-	const char *p = text;
 	size_t n = strlen(word);
+	const char *p;
 
-	while ((p = strstr(p, word)) != NULL) {
-		if ((p == text || p[-1] == ' ') && strchr(" \n", p[n]) != NULL)
+	for (p = list; p < end; p += strcspn(p, ", \n") + 1)
+		if ((size_t)(end - p) >= n && memcmp(p, word, n) == 0 &&
+		    (p + n == end || strchr(", \n", p[n]) != NULL))
 			return true;
-		p += n;
-	}
 	return false;
+}
+
+/*** Where our own groups are ***/
+
+/* Our path in the hierarchy with the controller; "" is v2. */
+static int
+own_path(const char *self, const char *controller, char *out, size_t cap)
+{
+	const char *line, *list, *path, *end;
+
+	for (line = self; *line != '\0'; line = *end == '\0' ? end : end + 1) {
+		end = line + strcspn(line, "\n");
+		list = line + strcspn(line, ":") + 1;
+		path = list + strcspn(list, ":") + 1;
+		if (path >= end || (size_t)(end - path) >= cap ||
+		    !(*controller == '\0' ? path == list + 1 :
+		    list_has(list, path - 1, controller)))
+			continue;
+		memcpy(out, path, (size_t)(end - path));
+		out[end - path] = '\0';
+		return 0;
+	}
+	return -1;
+}
+
+/* The directory of that path, if this line of mountinfo shows it. */
+static int
+mount_path(char *line, const char *controller, const char *own, char *out,
+    size_t cap)
+{
+	char *field[6], *rest, *type;
+	size_t n;
+	int i;
+
+	if ((rest = strstr(line, " - ")) == NULL)
+		return -1;
+	*rest = '\0';
+	rest += 3;
+	for (i = 0; i < 6; i++)
+		if ((field[i] = strsep(&line, " ")) == NULL)
+			return -1;
+	type = strsep(&rest, " ");
+	strsep(&rest, " ");		/* the source; options are left */
+	if (rest == NULL || strcmp(type, *controller == '\0' ? "cgroup2" :
+	    "cgroup") != 0 || (*controller != '\0' &&
+	    !list_has(rest, rest + strlen(rest), controller)))
+		return -1;
+	/* Its root may be ours or above; or another namespace made it. */
+	n = strcmp(field[3], "/") == 0 ? 0 : strlen(field[3]);
+	if (strncmp(own, field[3], n) != 0 ||
+	    (own[n] != '\0' && own[n] != '/'))
+		return -1;
+	if (strcmp(own + n, "/") == 0)
+		n++;
+	i = snprintf(out, cap, "%s%s", field[4], own + n);
+	return i > 0 && (size_t)i < cap ? 0 : -1;
+}
+
+static int
+place_find(const char *self, const char *mounts, const char *controller,
+    char *out, size_t cap)
+{
+	char own[PATH_LEN_MAX + 1], line[2 * PATH_LEN_MAX];
+	const char *p, *end;
+
+	if (own_path(self, controller, own, sizeof(own)) == -1)
+		return -1;
+	for (p = mounts; *p != '\0'; p = *end == '\0' ? end : end + 1) {
+		end = p + strcspn(p, "\n");
+		if ((size_t)(end - p) >= sizeof(line))
+			continue;
+		memcpy(line, p, (size_t)(end - p));
+		line[end - p] = '\0';
+		if (mount_path(line, controller, own, out, cap) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+/* Controllers that are mounted together are one place; v2 comes last. */
+int
+cgroup_find(const char *self, const char *mounts, struct cgroup_place *places)
+{
+	struct cgroup_place *p;
+	size_t i;
+	int n = 0, k;
+
+	for (i = 0; i < NITEMS(controllers); i++) {
+		p = &places[n];
+		if (place_find(self, mounts, controllers[i].v1, p->path,
+		    sizeof(p->path)) == -1)
+			continue;
+		for (k = 0; k < n && strcmp(places[k].path, p->path) != 0; k++)
+			;
+		if (k == n) {
+			n++;
+			p->version = 1;
+			p->bits = 0;
+		}
+		places[k].bits |= controllers[i].bit;
+	}
+	p = &places[n];
+	p->version = 2;
+	p->bits = 0;
+	return place_find(self, mounts, "", p->path, sizeof(p->path)) == -1 ?
+	    n : n + 1;
 }
 
 /*** Start ***/
 
-static const struct {
-	const char	*name;
-	unsigned int	 bit;
-} v2_names[] = {
-	{ "pids", CG_PIDS }, { "memory", CG_MEMORY }, { "cpu", CG_CPU },
-};
+/* Which of these controllers are on below a v2 group, now that we ask. */
+static unsigned int
+v2_enable(int at, const char *dir, unsigned int want)
+{
+	char text[512];
+	unsigned int got = 0;
+	size_t i, n;
+
+	for (i = 1; i < NITEMS(controllers); i++)
+		if (want & controllers[i].bit) {
+			snprintf(text, sizeof(text), "+%s", controllers[i].v2);
+			file_write(at, dir, "cgroup.subtree_control", text);
+		}
+	n = file_read(at, dir, "cgroup.subtree_control", text, sizeof(text));
+	for (i = 1; i < NITEMS(controllers); i++)
+		if (list_has(text, text + n, controllers[i].v2))
+			got |= controllers[i].bit;
+	return got & want;
+}
 
 /*
- * Controllers of v2 are on for the groups below only if no process is in the
- * group itself: ours move to a leaf if they are alone there.
+ * That works only if no process is in the group itself: ours move to a leaf
+ * if they are alone there.
  */
 static void
 v2_make_room(const struct tree *t)
 {
-	char text[256], want[32];
+	char text[256], *p, *end;
 	long pid;
-	char *p, *end;
 
-	if (file_read(t->own_fd, "cgroup.procs", text, sizeof(text)) <= 0)
-		return;
+	file_read(t->own_fd, ".", "cgroup.procs", text, sizeof(text));
 	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end)
 		if (pid != getpid() && pid != getppid())
 			return;
-	if (mkdirat(t->own_fd, "daemon", 0755) == -1 && errno != EEXIST)
-		return;
-	snprintf(want, sizeof(want), "%d", getppid());
-	file_write(t->own_fd, "daemon", "cgroup.procs", want);
+	mkdirat(t->own_fd, "daemon", 0755);
+	snprintf(text, sizeof(text), "%d", getppid());
+	file_write(t->own_fd, "daemon", "cgroup.procs", text);
 	file_write(t->own_fd, "daemon", "cgroup.procs", "0");
 }
 
 static unsigned int
-v2_enable(int at, const char *dir, unsigned int want)
+v2_take(struct tree *t, unsigned int taken)
 {
-	char word[32], path[NAME_LEN + 64], text[512];
-	unsigned int got = 0;
-	size_t i;
+	unsigned int bits, want = LIMITED & ~taken;
 
-	for (i = 0; i < sizeof(v2_names) / sizeof(v2_names[0]); i++)
-		if (want & v2_names[i].bit) {
-			snprintf(word, sizeof(word), "+%s", v2_names[i].name);
-			file_write(at, dir, "cgroup.subtree_control", word);
-		}
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", dir);
-	if (file_read(at, path, text, sizeof(text)) == -1)
-		return 0;
-	for (i = 0; i < sizeof(v2_names) / sizeof(v2_names[0]); i++)
-		if (text_has(text, v2_names[i].name))
-			got |= v2_names[i].bit;
-	return got & want;
+	if ((bits = v2_enable(t->own_fd, ".", want)) != want) {
+		v2_make_room(t);
+		bits = v2_enable(t->own_fd, ".", want);
+	}
+	bits = v2_enable(t->fd, ".", bits);
+	if (faccessat(t->fd, "cgroup.procs", W_OK, 0) == 0)
+		bits |= CG_GROUPS & ~taken;
+	return bits;
 }
 
 static int
-tree_open(struct tree *t, const char *path)
+tree_open(struct tree *t)
 {
-	t->own_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->own_fd == -1)
-		return -1;
-	if ((mkdirat(t->own_fd, top, 0755) == -1 && errno != EEXIST) ||
-	    (t->fd = openat(t->own_fd, top, O_RDONLY | O_DIRECTORY |
-	    O_CLOEXEC)) == -1) {
-		close(t->own_fd);
-		return -1;
-	}
-	return 0;
-}
-
-/* All that the v1 trees do not have. */
-static void
-v2_take(struct tree *t, unsigned int taken)
-{
-	char text[512];
-	unsigned int want;
-
-	want = (CG_PIDS | CG_MEMORY | CG_CPU) & ~taken;
-	if (file_read(t->own_fd, "cgroup.controllers", text, sizeof(text)) > 0
-	    && want != 0 && strpbrk(text, "mpc") != NULL) {
-		if (v2_enable(t->own_fd, ".", want) != want)
-			v2_make_room(t);
-		t->controllers = v2_enable(t->own_fd, ".", want);
-		t->controllers = v2_enable(t->fd, ".", t->controllers);
-	}
-	if (!(taken & CG_GROUPS) &&
-	    faccessat(t->fd, "cgroup.procs", W_OK, 0) == 0)
-		t->controllers |= CG_GROUPS;
-}
-
-static void
-tree_drop(struct tree *t)
-{
-	close(t->fd);
-	unlinkat(t->own_fd, top, AT_REMOVEDIR);
-	close(t->own_fd);
+	mkdirat(t->own_fd, top, 0755);
+	return t->fd = openat(t->own_fd, top, DIR_FLAGS);
 }
 
 void
 cgroup_init(const char *instance)
 {
-	struct cgroup_place *places;
+	struct cgroup_place *places = xcalloc(CG_TREES, sizeof(*places));
+	char *self = xcalloc(1, TEXT_LEN), *mounts = xcalloc(16, TEXT_LEN);
 	unsigned int taken = 0;
-	char *self, *mounts;
 	struct tree *t;
 	int i, n;
 
 	snprintf(top, sizeof(top), "sandboxd-%s", instance);
-	places = xcalloc(CG_TREES, sizeof(*places));
-	self = xcalloc(1, 16384);
-	mounts = xcalloc(1, 1024 * 1024);
-	n = 0;
-	if (file_read(AT_FDCWD, "/proc/self/cgroup", self, 16384) > 0 &&
-	    file_read(AT_FDCWD, "/proc/self/mountinfo", mounts,
-	    1024 * 1024) > 0)
-		n = cgroup_find(self, mounts, places);
+	file_read(AT_FDCWD, "/proc/self", "cgroup", self, TEXT_LEN);
+	file_read(AT_FDCWD, "/proc/self", "mountinfo", mounts, 16 * TEXT_LEN);
+	n = cgroup_find(self, mounts, places);
 	for (i = 0; i < n; i++) {
 		t = &trees[ntrees];
 		t->version = places[i].version;
-		t->controllers = places[i].controllers;
-		if (tree_open(t, places[i].path) == -1)
+		if ((t->own_fd = open(places[i].path, DIR_FLAGS)) == -1)
 			continue;
-		if (t->version == 2)
-			v2_take(t, taken);
-		if (t->controllers == 0) {
-			tree_drop(t);
+		if (tree_open(t) == -1)
+			t->bits = 0;
+		else
+			t->bits = t->version == 1 ? places[i].bits :
+			    v2_take(t, taken);
+		if (t->bits == 0) {
+			fd_close(&t->fd);
+			unlinkat(t->own_fd, top, AT_REMOVEDIR);
+			close(t->own_fd);
 			continue;
 		}
-		has_v1 |= t->version == 1;
-		has_v2 |= t->version == 2;
-		taken |= t->controllers;
-		if (t->controllers & CG_GROUPS)
+		taken |= t->bits;
+		if (t->bits & CG_GROUPS)
 			groups = t;
 		ntrees++;
 	}
@@ -229,136 +321,96 @@ cgroup_init(const char *instance)
 }
 
 bool
-cgroup_has(unsigned int controller)
+cgroup_has(unsigned int bit)
 {
 	int i;
 
-	for (i = 0; i < ntrees; i++)
-		if (trees[i].controllers & controller)
-			return true;
-	return false;
+	for (i = 0; i < ntrees && !(trees[i].bits & bit); i++)
+		;
+	return i < ntrees;
 }
 
 const char *
 cgroup_layout(void)
 {
-	if (has_v1 && has_v2)
-		return "hybrid";
-	return has_v2 ? "v2" : has_v1 ? "v1" : "none";
+	if (ntrees == 0)
+		return "none";
+	if (trees[0].version == 2)
+		return "v2";
+	return trees[ntrees - 1].version == 2 ? "hybrid" : "v1";
 }
 
 /*** Walks ***/
 
-/* A group's own processes, then those below it. */
-static int
-tree_kill(int at, const char *dir, int depth)
+enum walk { WALK_COUNT, WALK_KILL, WALK_REMOVE };
+
+/* A group and those below it; how many processes were seen. */
+static size_t
+group_walk(int at, const char *dir, enum walk what, int depth)
 {
 	char *text, *p, *end;
 	struct dirent *d;
 	DIR *stream;
+	size_t n = 0;
 	long pid;
-	int fd, n = 0;
+	int fd;
 
-	fd = openat(at, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd == -1 || depth == DEPTH_MAX || (stream = fdopendir(fd)) == NULL) {
-		fd_close(&fd);
+	if (what == WALK_REMOVE && unlinkat(at, dir, AT_REMOVEDIR) == 0)
 		return 0;
+	if (depth == DEPTH_MAX || (fd = openat(at, dir, DIR_FLAGS)) == -1 ||
+	    (stream = fdopendir(fd)) == NULL)
+		return 0;
+	text = xcalloc(1, TEXT_LEN);
+	if (what != WALK_REMOVE)
+		file_read(fd, ".", "cgroup.procs", text, TEXT_LEN);
+	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end) {
+		n++;
+		/* Frozen, so it is still the one that we read. */
+		if (what == WALK_KILL && pid > 1 && pid != getpid())
+			kill((pid_t)pid, SIGKILL);
 	}
-	text = xcalloc(1, 65536);
-	if (file_read(fd, "cgroup.procs", text, 65536) > 0)
-		for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end) {
-			n++;
-			/* Frozen, so it is still the one that we read. */
-			if (pid > 1 && pid != getpid())
-				kill((pid_t)pid, SIGKILL);
-		}
 	free(text);
 	while ((d = readdir(stream)) != NULL)
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			n += tree_kill(fd, d->d_name, depth + 1);
+			n += group_walk(fd, d->d_name, what, depth + 1);
 	closedir(stream);
+	if (what == WALK_REMOVE)
+		unlinkat(at, dir, AT_REMOVEDIR);
 	return n;
-}
-
-static void
-tree_remove(int at, const char *dir, int depth)
-{
-	struct dirent *d;
-	DIR *stream;
-	int fd;
-
-	if (unlinkat(at, dir, AT_REMOVEDIR) == 0 || depth == DEPTH_MAX)
-		return;
-	fd = openat(at, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd == -1 || (stream = fdopendir(fd)) == NULL) {
-		fd_close(&fd);
-		return;
-	}
-	while ((d = readdir(stream)) != NULL)
-		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			tree_remove(fd, d->d_name, depth + 1);
-	closedir(stream);
-	unlinkat(at, dir, AT_REMOVEDIR);
-}
-
-static bool
-tree_has_any(int at, const char *dir, int depth)
-{
-	char text[32];
-	struct dirent *d;
-	DIR *stream;
-	bool has = false;
-	int fd;
-
-	fd = openat(at, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd == -1 || depth == DEPTH_MAX || (stream = fdopendir(fd)) == NULL) {
-		fd_close(&fd);
-		return false;
-	}
-	has = file_read(fd, "cgroup.procs", text, sizeof(text)) > 0;
-	while (!has && (d = readdir(stream)) != NULL)
-		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			has = tree_has_any(fd, d->d_name, depth + 1);
-	closedir(stream);
-	return has;
 }
 
 /* A frozen v1 task does not die before it thaws; new ones are born frozen. */
 static void
-group_kill_at(const struct tree *t, int at, const char *name)
+group_kill_at(int version, int at, const char *dir)
 {
-	if (t->version == 2 && file_write(at, name, "cgroup.kill", "1") == 0)
-		return;
-	if (t->version == 2)
-		file_write(at, name, "cgroup.freeze", "1");
-	else
-		file_write(at, name, "freezer.state", "FROZEN");
-	tree_kill(at, name, 0);
-	if (t->version == 2)
-		file_write(at, name, "cgroup.freeze", "0");
-	else
-		file_write(at, name, "freezer.state", "THAWED");
+	if (version == 1) {
+		file_write(at, dir, "freezer.state", "FROZEN");
+		group_walk(at, dir, WALK_KILL, 0);
+		file_write(at, dir, "freezer.state", "THAWED");
+	} else if (file_write(at, dir, "cgroup.kill", "1") == -1) {
+		file_write(at, dir, "cgroup.freeze", "1");
+		group_walk(at, dir, WALK_KILL, 0);
+		file_write(at, dir, "cgroup.freeze", "0");
+	}
 }
 
 void
 cgroup_kill(const char *name)
 {
 	if (groups != NULL)
-		group_kill_at(groups, groups->fd, name);
+		group_kill_at(groups->version, groups->fd, name);
 }
 
 bool
 cgroup_is_empty(const char *name)
 {
-	char path[NAME_LEN + 64], text[256];
+	char text[256];
 
-	if (groups == NULL)
-		return true;
-	if (groups->version == 1)
-		return !tree_has_any(groups->fd, name, 0);
-	snprintf(path, sizeof(path), "%s/cgroup.events", name);
-	return file_read(groups->fd, path, text, sizeof(text)) == -1 ||
-	    strstr(text, "populated 0") != NULL;
+	if (groups == NULL || groups->version == 1)
+		return groups == NULL ||
+		    group_walk(groups->fd, name, WALK_COUNT, 0) == 0;
+	file_read(groups->fd, name, "cgroup.events", text, sizeof(text));
+	return strstr(text, "populated 1") == NULL;
 }
 
 int
@@ -367,7 +419,7 @@ cgroup_remove(const char *name)
 	int i, rv = 0;
 
 	for (i = 0; i < ntrees; i++) {
-		tree_remove(trees[i].fd, name, 0);
+		group_walk(trees[i].fd, name, WALK_REMOVE, 0);
 		if (faccessat(trees[i].fd, name, F_OK, 0) == 0)
 			rv = -1;
 	}
@@ -378,31 +430,26 @@ cgroup_remove(const char *name)
 void
 cgroup_sweep(const char *instance)
 {
-	char dir[sizeof(top)];
-	struct timespec pause = { .tv_nsec = 5000000 };
-	int i, round;
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	char dir[NAME_LEN];
+	struct tree *t;
+	int round;
 
 	snprintf(dir, sizeof(dir), "sandboxd-%s", instance);
-	for (i = 0; i < ntrees; i++)
-		for (round = 0; round < 100; round++) {
-			if (!tree_has_any(trees[i].own_fd, dir, 0))
-				break;
-			if (trees[i].controllers & CG_GROUPS)
-				group_kill_at(&trees[i], trees[i].own_fd,
-				    dir);
+	for (t = trees; t < trees + ntrees; t++) {
+		for (round = 0; round < 100 && group_walk(t->own_fd, dir,
+		    WALK_COUNT, 0) > 0; round++) {
+			if (t->bits & CG_GROUPS)
+				group_kill_at(t->version, t->own_fd, dir);
 			nanosleep(&pause, NULL);
 		}
-	for (i = 0; i < ntrees; i++) {
-		tree_remove(trees[i].own_fd, dir, 0);
-		if (strcmp(dir, top) == 0) {
-			close(trees[i].fd);
-			mkdirat(trees[i].own_fd, top, 0755);
-			trees[i].fd = openat(trees[i].own_fd, top, O_RDONLY |
-			    O_DIRECTORY | O_CLOEXEC);
-			if (trees[i].version == 2)
-				v2_enable(trees[i].fd, ".",
-				    trees[i].controllers & ~CG_GROUPS);
-		}
+		group_walk(t->own_fd, dir, WALK_REMOVE, 0);
+		if (strcmp(dir, top) != 0)
+			continue;
+		close(t->fd);
+		tree_open(t);
+		if (t->version == 2)
+			v2_enable(t->fd, ".", t->bits & LIMITED);
 	}
 }
 
@@ -418,44 +465,59 @@ cgroup_end(void)
 
 /*** A sandbox's ***/
 
-int
-cgroup_make(const char *id, struct error *e)
+static int
+dir_make(const struct tree *t, const char *id, const char *below,
+    struct error *e)
 {
-	static const char *const below[] = { "", "/agent", "/x" };
-	char path[NAME_LEN];
-	int i, k;
+	char dir[NAME_LEN];
 
-	for (i = 0; i < ntrees; i++)
-		for (k = 0; k < 3; k++) {
-			if (k > 0 && trees[i].version == 1 &&
-			    &trees[i] != groups)
-				break;
-			snprintf(path, sizeof(path), "%s%s", id, below[k]);
-			if (mkdirat(trees[i].fd, path, 0755) == -1)
-				return error_sys(e, ERR_BACKEND, errno,
-				    "cgroup %s/%s", top, path);
-			if (k == 0 && trees[i].version == 2)
-				v2_enable(trees[i].fd, path,
-				    trees[i].controllers & ~CG_GROUPS);
-		}
+	snprintf(dir, sizeof(dir), "%s%s", id, below);
+	if (mkdirat(t->fd, dir, 0755) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "cgroup %s/%s", top,
+		    dir);
 	return 0;
 }
 
-/* Write, and read back what the kernel made of it. */
-static int
-limit_set(const struct tree *t, const char *dir, const char *file,
-    const char *text, bool is_exact, struct error *e)
+int
+cgroup_make(const char *id, struct error *e)
 {
-	char path[NAME_LEN + 64], back[64];
+	const struct tree *t;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	for (t = trees; t < trees + ntrees; t++) {
+		if (dir_make(t, id, "", e) == -1)
+			return -1;
+		if (t->version == 2)
+			v2_enable(t->fd, id, t->bits & LIMITED);
+		if ((t->version == 2 || t == groups) &&
+		    (dir_make(t, id, "/agent", e) == -1 ||
+		    dir_make(t, id, "/x", e) == -1))
+			return -1;
+	}
+	return 0;
+}
+
+/* Write, and read back what the kernel made of it: no more than that. */
+static int
+limit_set(const struct tree *t, const char *id, const char *file,
+    struct error *e, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static int
+limit_set(const struct tree *t, const char *id, const char *file,
+    struct error *e, const char *fmt, ...)
+{
+	char dir[NAME_LEN], text[64], back[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	snprintf(dir, sizeof(dir), "%s%s", id, t->version == 2 ? "/x" : "");
 	if (file_write(t->fd, dir, file, text) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "cannot set %s to %s",
 		    file, text);
-	if (file_read(t->fd, path, back, sizeof(back)) == -1)
-		return error_sys(e, ERR_BACKEND, errno, "%s", file);
-	back[strcspn(back, "\n")] = '\0';
-	if (is_exact ? strcmp(back, text) != 0 :
+	file_read(t->fd, dir, file, back, sizeof(back));
+	if (back[0] < '0' || back[0] > '9' ||
 	    strtoull(back, NULL, 10) > strtoull(text, NULL, 10))
 		return error_set(e, ERR_BACKEND, "%s was set to %s and is %s",
 		    file, text, back);
@@ -463,58 +525,33 @@ limit_set(const struct tree *t, const char *dir, const char *file,
 }
 
 static int
-memory_set(const struct tree *t, const char *dir, const char *text,
-    struct error *e)
+limit_apply(const struct tree *t, const char *id, unsigned int bit,
+    uint64_t value, struct error *e)
 {
-	if (t->version == 2) {
-		/* Without swap accounting there is nothing to turn off. */
-		file_write(t->fd, dir, "memory.swap.max", "0");
-		return limit_set(t, dir, "memory.max", text, false, e);
+	unsigned long long v = value, quota = value * 100;
+	struct error ignored;
+
+	if (bit == CG_PIDS)
+		return limit_set(t, id, "pids.max", e, "%llu", v);
+	if (bit == CG_MEMORY) {
+		if (limit_set(t, id, t->version == 2 ? "memory.max" :
+		    "memory.limit_in_bytes", e, "%llu", v) == -1)
+			return -1;
+		/* Without swap accounting there is nothing to limit. */
+		(void)limit_set(t, id, t->version == 2 ? "memory.swap.max" :
+		    "memory.memsw.limit_in_bytes", &ignored, "%llu",
+		    t->version == 2 ? 0 : v);
+		return 0;
 	}
-	if (limit_set(t, dir, "memory.limit_in_bytes", text, false, e) == -1)
-		return -1;
-	file_write(t->fd, dir, "memory.memsw.limit_in_bytes", text);
-	return 0;
-}
-
-static int
-cpu_set(const struct tree *t, const char *dir, uint64_t milli,
-    struct error *e)
-{
-	char text[64];
-
 	/* The kernel takes no quota below a millisecond. */
-	if (milli < 10 || milli > 1000000)
+	if (value < 10 || value > 1000000)
 		return error_key(e, ERR_INVALID, "cpus",
 		    "cpus must be from 0.01 to 1000");
-	snprintf(text, sizeof(text), "%llu%s", (unsigned long long)milli * 100,
-	    t->version == 2 ? " 100000" : "");
 	if (t->version == 2)
-		return limit_set(t, dir, "cpu.max", text, true, e);
-	if (limit_set(t, dir, "cpu.cfs_period_us", "100000", true, e) == -1)
+		return limit_set(t, id, "cpu.max", e, "%llu 100000", quota);
+	if (limit_set(t, id, "cpu.cfs_period_us", e, "100000") == -1)
 		return -1;
-	return limit_set(t, dir, "cpu.cfs_quota_us", text, true, e);
-}
-
-static int
-one_limit(unsigned int bit, const char *id, uint64_t value, struct error *e)
-{
-	char dir[NAME_LEN], text[32];
-	struct tree *t;
-	int i;
-
-	for (i = 0; i < ntrees && !(trees[i].controllers & bit); i++)
-		;
-	if (i == ntrees)
-		return 1;
-	t = &trees[i];
-	snprintf(dir, sizeof(dir), "%s%s", id, t->version == 2 ? "/x" : "");
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	if (bit == CG_PIDS)
-		return limit_set(t, dir, "pids.max", text, true, e);
-	if (bit == CG_MEMORY)
-		return memory_set(t, dir, text, e);
-	return cpu_set(t, dir, value, e);
+	return limit_set(t, id, "cpu.cfs_quota_us", e, "%llu", quota);
 }
 
 /*
@@ -526,66 +563,60 @@ int
 cgroup_limit(const char *id, struct spec *s, unsigned int asked,
     struct error *e)
 {
-	static const struct {
-		const char	*name;
-		unsigned int	 bit;
-	} limits[] = {
-		{ "memory", CG_MEMORY }, { "cpus", CG_CPU },
-		{ "pids", CG_PIDS },
-	};
+	const struct tree *t;
 	uint64_t *value;
 	size_t i, k;
-	int rv;
 
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		for (k = 0; strcmp(spec_limits[k].name, limits[i].name) != 0;
+	for (i = 1; i < NITEMS(controllers); i++) {
+		for (k = 0; strcmp(spec_limits[k].name, controllers[i].limit);
 		    k++)
 			;
-		value = (uint64_t *)(void *)((char *)s +
-		    spec_limits[k].offset);
+		value = spec_value(s, k);
 		if (*value == SPEC_ABSENT)
 			continue;
-		if ((rv = one_limit(limits[i].bit, id, *value, e)) == -1)
+		for (t = trees; t < trees + ntrees &&
+		    !(t->bits & controllers[i].bit); t++)
+			;
+		if (t < trees + ntrees) {
+			if (limit_apply(t, id, controllers[i].bit, *value,
+			    e) == -1)
+				return -1;
+		} else if ((asked & 1u << k) && !s->best_effort) {
+			error_key(e, ERR_UNSUPPORTED, controllers[i].limit,
+			    "%s cannot be limited: no cgroup controller %s "
+			    "can be used here", controllers[i].limit,
+			    controllers[i].v1);
+			error_fix(e, "leave it out, or set best_effort");
 			return -1;
-		if (rv == 0)
-			continue;
-		if ((asked & 1u << k) && !s->best_effort) {
-			error_key(e, ERR_UNSUPPORTED, limits[i].name,
-			    "%s cannot be limited: no such cgroup controller "
-			    "can be used here", limits[i].name);
-			error_fix(e, "leave the limit out, or set "
-			    "best_effort");
-			return -1;
-		}
-		*value = SPEC_ABSENT;
+		} else
+			*value = SPEC_ABSENT;
 	}
 	return 0;
 }
 
+/* "tasks" moves one thread and waits for nobody; v2 has nothing like it. */
 int
 cgroup_join_fds(const char *id, int fds[CG_TREES], int *clone_fd,
     struct error *e)
 {
-	char path[NAME_LEN + 64];
-	int i, n = 0, fd;
+	char path[NAME_LEN];
+	const struct tree *t;
+	int n = 0, fd;
 
 	*clone_fd = -1;
-	for (i = 0; i < ntrees; i++) {
-		if (trees[i].version == 2)
-			snprintf(path, sizeof(path), "%s/agent", id);
-		else
-			snprintf(path, sizeof(path), "%s%s/tasks", id,
-			    &trees[i] == groups ? "/agent" : "");
-		fd = openat(trees[i].fd, path, O_CLOEXEC |
-		    (trees[i].version == 2 ? O_RDONLY : O_WRONLY));
+	for (t = trees; t < trees + ntrees; t++) {
+		snprintf(path, sizeof(path), "%s%s%s", id, t->version == 2 ||
+		    t == groups ? "/agent" : "", t->version == 2 ? "" :
+		    "/tasks");
+		fd = openat(t->fd, path, O_CLOEXEC | (t->version == 2 ?
+		    O_RDONLY : O_WRONLY));
 		if (fd == -1) {
 			error_sys(e, ERR_BACKEND, errno, "cgroup %s", path);
-			while (n-- > 0)
-				close(fds[n]);
-			fd_close(clone_fd);
+			while (n > 0)
+				close(fds[--n]);
 			return -1;
 		}
-		if (trees[i].version == 2)
+		if (t->version == 2)	/* the last one */
 			*clone_fd = fd;
 		else
 			fds[n++] = fd;
@@ -593,32 +624,28 @@ cgroup_join_fds(const char *id, int fds[CG_TREES], int *clone_fd,
 	return n;
 }
 
-/* "tasks" moves one thread and waits for nobody; v2 has nothing like it. */
 int
-cgroup_group_make(const char *id, uint32_t number)
+cgroup_exec_make(const char *id, uint32_t number)
 {
-	char path[NAME_LEN + 64];
-	size_t n;
+	char dir[NAME_LEN];
 
-	n = (size_t)snprintf(path, sizeof(path), "%s/x/%u", id, number);
-	if (mkdirat(groups->fd, path, 0755) == -1 && errno != EEXIST)
+	snprintf(dir, sizeof(dir), "%s/x/%u", id, number);
+	if (mkdirat(groups->fd, dir, 0755) == -1)
 		return -1;
-	snprintf(path + n, sizeof(path) - n, "/%s",
-	    groups->version == 2 ? "cgroup.procs" : "tasks");
-	return openat(groups->fd, path, O_WRONLY | O_CLOEXEC);
+	return openat(groups->fd, name_in(dir, groups->version == 2 ?
+	    "cgroup.procs" : "tasks"), O_WRONLY | O_CLOEXEC);
 }
 
 /* Is the process where it should be, in every tree?  From the host's side. */
 bool
 cgroup_holds(const char *id, pid_t pid)
 {
-	char path[64], text[8192], want[sizeof(top) + NAME_LEN];
+	char dir[16], text[8192], want[2 * NAME_LEN];
 	const char *p;
 	int n = 0;
 
-	snprintf(path, sizeof(path), "%d/cgroup", pid);
-	if (file_read(priv_proc_fd(), path, text, sizeof(text)) <= 0)
-		return ntrees == 0;
+	snprintf(dir, sizeof(dir), "%d", pid);
+	file_read(priv_proc_fd(), dir, "cgroup", text, sizeof(text));
 	snprintf(want, sizeof(want), "/%s/%s", top, id);
 	for (p = text; (p = strstr(p, want)) != NULL; p += strlen(want))
 		n++;

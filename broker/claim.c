@@ -3,9 +3,9 @@
 
 /*
  * The broker's record of each sandbox: what it granted, to whom, until when.
- * Written whole (temporary file, rename), readable by nobody else, and a
+ * Written whole (temporary file, rename), readable by nobody else, with a
  * rendezvous socket beside it.  No fsync: the run directory does not outlive
- * the kernel, and neither does a sandbox.
+ * the kernel, and neither does a sandbox.  The working directory is ours.
  */
 
 #include <sys/socket.h>
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,93 +26,65 @@
 static unsigned long long
 start_time(pid_t pid)
 {
-	unsigned long long ticks = 0;
 	char path[32], text[1024], *p;
-	ssize_t n;
+	ssize_t n = -1;
 	int fd, i;
 
 	snprintf(path, sizeof(path), "%d/stat", pid);
-	if (pid == 0 || (fd = openat(priv_proc_fd(), path, O_RDONLY |
-	    O_CLOEXEC)) == -1)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	fd = openat(priv_proc_fd(), path, O_RDONLY | O_CLOEXEC);
+	if (fd != -1)
+		n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
 	text[n < 0 ? 0 : n] = '\0';
 	/* Field 22, counted from the end of the name in parentheses. */
-	if ((p = strrchr(text, ')')) == NULL)
-		return 0;
-	for (i = 2; i < 22 && (p = strchr(p + 1, ' ')) != NULL; i++)
-		;
-	if (p != NULL)
-		sscanf(p + 1, "%llu", &ticks);
-	return ticks;
+	p = strrchr(text, ')');
+	for (i = 2; i < 22 && p != NULL; i++)
+		p = strchr(p + 1, ' ');
+	return p == NULL ? 0 : strtoull(p + 1, NULL, 10);
 }
 
-static int
-claim_format(const struct sandbox *sb, char *text, size_t cap)
+int
+claim_write(struct sandbox *sb, struct error *e)
 {
-	pid_t worker = sb->worker == NULL ? 0 : sb->worker->proc.pid;
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	char path[64], temp[64], text[1024];
+	pid_t worker = sb->worker->proc.pid;
+	int fd, n, rv = -1;
 
-	return snprintf(text, cap,
-	    "version 1\nowner %u\nbackend %s\nslot %d\nends %" PRId64 "\n"
-	    "cgroup sandboxd-%s/%s\nagent %d %llu\nworker %d %llu\n",
-	    sb->uid, sb->backend->name,
+	n = snprintf(text, sizeof(text), "version 1\nowner %u\nbackend %s\n"
+	    "slot %d\nends %" PRId64 "\ncgroup sandboxd-%s/%s\n"
+	    "agent %d %llu\nworker %d %llu\n", sb->uid, sb->backend->name,
 	    sb->slot == NULL ? -1 : (int)sb->slot->number, sb->ends,
 	    instance_name(), sb->id, sb->agent_pid,
 	    start_time(sb->agent_pid), worker, start_time(worker));
-}
-
-int
-claim_write(const struct sandbox *sb, struct error *e)
-{
-	char path[64], temp[64], text[1024];
-	int fd, n, rv;
-
 	snprintf(path, sizeof(path), "claims/%s", sb->id);
 	snprintf(temp, sizeof(temp), "claims/%s.new", sb->id);
-	n = claim_format(sb, text, sizeof(text));
-	fd = openat(instance_dir(), temp, O_WRONLY | O_CREAT | O_TRUNC |
-	    O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd == -1)
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	if (fd != -1)
+		rv = fd_write_all(fd, text, (size_t)n);
+	fd_close(&fd);
+	if (rv == -1 || rename(temp, path) == -1)
 		return error_sys(e, ERR_INTERNAL, errno, "claim");
-	rv = fd_write_all(fd, text, (size_t)n);
-	if (close(fd) == -1)
-		rv = -1;
-	if (rv == -1 || renameat(instance_dir(), temp, instance_dir(),
-	    path) == -1) {
-		error_sys(e, ERR_INTERNAL, errno, "claim");
-		unlinkat(instance_dir(), temp, 0);
-		return -1;
-	}
-	return 0;
-}
-
-/* Below the working directory, which is the run directory. */
-int
-claim_meet(const struct sandbox *sb, int *out, struct error *e)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "meet/%s", sb->id);
-	*out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	    0);
-	if (*out == -1 ||
-	    bind(*out, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
-	    chmod(sun.sun_path, 0600) == -1 || listen(*out, 1) == -1) {
-		error_sys(e, ERR_INTERNAL, errno, "rendezvous socket");
-		fd_close(out);
-		return -1;
-	}
+	sb->meet_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0);
+	if (bind(sb->meet_fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
+	    chmod(sun.sun_path, 0600) == -1 || listen(sb->meet_fd, 1) == -1)
+		return error_sys(e, ERR_INTERNAL, errno, "rendezvous socket");
 	return 0;
 }
 
 void
-claim_remove(const struct sandbox *sb)
+claim_remove(struct sandbox *sb)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "claims/%s", sb->id);
-	unlinkat(instance_dir(), path, 0);
+	fd_close(&sb->meet_fd);
 	snprintf(path, sizeof(path), "meet/%s", sb->id);
-	unlinkat(instance_dir(), path, 0);
+	unlink(path);
+	snprintf(path, sizeof(path), "claims/%s", sb->id);
+	unlink(path);
+	strcat(path, ".new");
+	unlink(path);
 }

@@ -9,13 +9,15 @@
  */
 
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,72 +25,93 @@
 
 #define READY_MS	10000	/* until the agent says hello */
 #define END_MS		1000	/* for the worker's last answers */
-#define LOOK_MS		1
 #define LOOK_MAX_MS	500
+#define TMP_DEFAULT	(64ull * 1024 * 1024)
+#define FILES_DEFAULT	1024
+#ifndef MFD_EXEC
+#define MFD_EXEC	0x10u
+#endif
 
-/*** What the child says ***/
+static int agent_file = -1;
+static int filter_fd = -1;
+static struct sock_fprog filter;
+
+/*
+ * A copy of the agent that nobody can change and, by its mode, nobody can
+ * read: the kernel then keeps the process from being traced from the start.
+ */
+void
+environment_init(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	char path[PATH_LEN_MAX + 1];
+	struct error e = { 0 };
+	struct stat st;
+	off_t at = 0;
+	int fd;
+
+	if (program_path(path, sizeof(path), "sandboxd-agent", &e) == -1 ||
+	    filter_base(&filter, &filter_fd, &e) == -1)
+		fatal("%s; %s", e.message, e.fix);
+	agent_file = memfd_create("sandboxd-agent", flags | MFD_EXEC);
+	if (agent_file == -1 && errno == EINVAL)
+		agent_file = memfd_create("sandboxd-agent", flags);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (agent_file == -1 || fd == -1 || fstat(fd, &st) == -1 ||
+	    sendfile(agent_file, fd, &at, (size_t)st.st_size) != st.st_size ||
+	    fchmod(agent_file, 0111) == -1 || fcntl(agent_file, F_ADD_SEALS,
+	    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == -1)
+		fatal("cannot load %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/*** environment ***/
 
 static void
-text_read(struct sandbox *sb)
+create_fill(const struct sandbox *sb, struct backend_create *c)
 {
-	size_t room;
-	ssize_t n;
+	const struct spec *s = &sb->judged.spec;
 
-	for (;;) {
-		room = sizeof(sb->child_text) - 1 - sb->ntext;
-		if (sb->error_fd == -1 || room == 0)
-			break;
-		n = read(sb->error_fd, sb->child_text + sb->ntext, room);
-		if (n == -1 && errno == EAGAIN)
-			return;
-		if (n <= 0)
-			break;
-		sb->ntext += (size_t)n;
-	}
-	loop_del(&sb->error_watcher);
-	fd_close(&sb->error_fd);
+	*c = (struct backend_create){
+		.id = sb->id,
+		.is_root = priv_is_root(),
+		.owner_uid = sb->uid,
+		.owner_gid = sb->gid,
+		.user_ns_fd = -1, .image_ns_fd = -1, .net_ns_fd = -1,
+		.ipc_ns_fd = -1, .uts_ns_fd = -1, .client_ns_fd = -1,
+		.tmp = s->tmp == SPEC_ABSENT ? TMP_DEFAULT : s->tmp,
+		.files = s->files == SPEC_ABSENT ? FILES_DEFAULT : s->files,
+		.agent_fd = agent_file,
+		.channel_fd = sb->child_fd,
+		.is_stream = sb->is_stream,
+		.filter = &filter,
+		.filter_fd = filter_fd,
+		.nmounts = sb->nmounts,
+		.drop = priv_drop,
+	};
+	if (sb->slot == NULL || !(sb->backend->features & BACKEND_USES_SLOT))
+		return;
+	c->slot_base = sb->slot->base;
+	c->user_ns_fd = sb->slot->ns.user_ns_fd;
+	c->image_ns_fd = sb->slot->ns.image_ns_fd;
+	c->net_ns_fd = sb->slot->ns.net_ns_fd;
+	c->ipc_ns_fd = sb->slot->ns.ipc_ns_fd;
+	c->uts_ns_fd = sb->slot->ns.uts_ns_fd;
 }
 
 static void
 text_event(void *arg, uint32_t events)
 {
+	struct sandbox *sb = arg;
+	size_t room = sizeof(sb->child_text) - 1 - sb->ntext;
+	ssize_t n = read(sb->error_fd, sb->child_text + sb->ntext, room);
+
 	(void)events;
-	text_read(arg);
+	if (n > 0)
+		sb->ntext += (size_t)n;
+	else if (n == 0 || errno != EAGAIN)
+		loop_del(&sb->error_watcher);
 }
-
-/* Why there is no agent; the child is dead, or too slow. */
-static void
-text_explain(struct sandbox *sb, struct error *e)
-{
-	const size_t head = sizeof(LAUNCH_MAGIC);
-	const char *what = sb->backend->name;
-	char line[256];
-	struct view text;
-
-	text_read(sb);
-	sb->child_text[sb->ntext] = '\0';
-	if (sb->ntext == head + sizeof(*e) &&
-	    memcmp(sb->child_text, LAUNCH_MAGIC, head) == 0) {
-		memcpy(e, sb->child_text + head, sizeof(*e));
-		return;
-	}
-	if (sb->ntext > 0) {
-		text.p = (const unsigned char *)sb->child_text;
-		text.n = sb->ntext > 200 ? 200 : sb->ntext;
-		text_escape(line, sizeof(line), text);
-		error_set(e, ERR_BACKEND, "%s: %s", what, line);
-		if (sb->backend->explain != NULL)
-			sb->backend->explain(sb->child_text, e);
-	} else if (WIFSIGNALED(sb->exit_status))
-		error_set(e, ERR_BACKEND, "%s: killed by signal %d before "
-		    "the agent said hello", what, WTERMSIG(sb->exit_status));
-	else
-		error_set(e, ERR_BACKEND, "%s: ended with status %d before "
-		    "the agent said hello", what,
-		    WEXITSTATUS(sb->exit_status));
-}
-
-/*** environment ***/
 
 static void
 child_exited(void *arg, int status)
@@ -97,7 +120,7 @@ child_exited(void *arg, int status)
 
 	sb->exit_status = status;
 	if (sb->state == SB_RUNNING)
-		sandbox_end(sb, false, "lost", "the agent ended (%s %d)",
+		sandbox_end(sb, false, "lost", "the agent ended, %s %d",
 		    WIFSIGNALED(status) ? "signal" : "status",
 		    WIFSIGNALED(status) ? WTERMSIG(status) :
 		    WEXITSTATUS(status));
@@ -105,43 +128,47 @@ child_exited(void *arg, int status)
 		sandbox_wake(sb);
 }
 
-enum step_result
+int
 environment_run(struct sandbox *sb, struct error *e)
 {
-	int joins[CG_TREES], clone_fd, error[2], n, rv;
+	const struct client *c = client_find(sb->handle);
+	struct backend_create create;
+	struct backend_launch l = {
+		.backend = sb->backend,
+		.create = &create,
+		.mounts = sb->mounts,
+		.offer_fd = sb->offer_fd,
+		.proc_fd = priv_proc_fd(),
+		.client_pid = c == NULL ? 0 : c->pid,
+		.client_pidfd = c == NULL ? -1 : c->pidfd,
+	};
+	int clone_fd, pair[2], rv = -1;
 
-	if ((n = cgroup_join_fds(sb->id, joins, &clone_fd, e)) == -1)
-		return STEP_FAILED;
-	if (pipe2(error, O_CLOEXEC | O_NONBLOCK) == -1) {
+	if ((l.njoins = cgroup_join_fds(sb->id, l.joins, &clone_fd, e)) == -1)
+		return -1;
+	create_fill(sb, &create);
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) == -1) {
+		pair[0] = pair[1] = -1;
 		error_sys(e, ERR_INTERNAL, errno, "pipe");
-		error[0] = error[1] = rv = -1;
 	} else
 		rv = proc_fork(&sb->child, sb->backend->clone_flags, clone_fd,
 		    child_exited, sb, e);
+	create.error_fd = pair[1];
 	if (rv == 0)
-		launch_child(sb, joins, n, error[1]);
-	while (n > 0)
-		close(joins[--n]);
+		backend_launch(&l);
+	while (l.njoins > 0)
+		close(l.joins[--l.njoins]);
 	fd_close(&clone_fd);
-	fd_close(&error[1]);
+	fd_close(&pair[1]);
 	fd_close(&sb->child_fd);
-	if (rv == -1) {
-		fd_close(&error[0]);
-		return STEP_FAILED;
-	}
+	sb->error_fd = pair[0];
+	if (rv == -1)
+		return -1;
 	/* The child has it, so this is not the last close. */
 	fd_close(&sb->offer_fd);
 	sb->is_launched = true;
-	sb->error_fd = error[0];
 	loop_add(&sb->error_watcher, sb->error_fd, EPOLLIN, text_event, sb);
 	return STEP_DONE;
-}
-
-static bool
-agent_is_gone(const struct sandbox *sb)
-{
-	return sb->agent_pidfd == -1 || syscall(SYS_pidfd_send_signal,
-	    sb->agent_pidfd, 0, NULL, 0) == -1;
 }
 
 /*
@@ -149,24 +176,25 @@ agent_is_gone(const struct sandbox *sb)
  * then this is looked at again and again; what cannot be killed keeps its
  * slot.
  */
-enum step_result
+int
 environment_undo(struct sandbox *sb)
 {
-	bool has_more;
+	bool has_more = false;
 
-	if (!sb->is_launched)
-		return STEP_DONE;
-	proc_kill(&sb->child);
-	if (sb->agent_pidfd != -1)
-		syscall(SYS_pidfd_send_signal, sb->agent_pidfd, SIGKILL, NULL,
-		    0);
-	has_more = !cgroup_is_empty(sb->id);
-	if (has_more)
-		cgroup_kill(sb->id);
-	if (has_more || sb->child.pid != 0 || !agent_is_gone(sb)) {
-		if (sb->pause == 0)
-			sb->pause = LOOK_MS;
-		else if ((sb->pause *= 2) > LOOK_MAX_MS) {
+	if (sb->is_launched) {
+		proc_kill(&sb->child);
+		if (sb->agent_pidfd != -1)
+			has_more = syscall(SYS_pidfd_send_signal,
+			    sb->agent_pidfd, SIGKILL, NULL, 0) == 0;
+		if (!cgroup_is_empty(sb->id)) {
+			cgroup_kill(sb->id);
+			has_more = true;
+		}
+		has_more |= sb->child.pid != 0;
+	}
+	if (has_more) {
+		sb->pause = sb->pause == 0 ? 1 : sb->pause * 2;
+		if (sb->pause > LOOK_MAX_MS) {
 			sb->pause = LOOK_MAX_MS;
 			log_warn("%s: something in it does not die", sb->id);
 		}
@@ -177,11 +205,40 @@ environment_undo(struct sandbox *sb)
 	fd_close(&sb->agent_pidfd);
 	loop_del(&sb->error_watcher);
 	fd_close(&sb->error_fd);
-	sb->is_launched = false;
 	return STEP_DONE;
 }
 
 /*** ready ***/
+
+/* Why there is no agent; the child is dead, or too slow. */
+static int
+child_explain(struct sandbox *sb, struct error *e)
+{
+	const size_t head = sizeof(LAUNCH_MAGIC);
+	char *text = sb->child_text, line[256];
+	struct view shown;
+
+	text_event(sb, 0);
+	text[sb->ntext] = '\0';
+	if (sb->ntext == head + sizeof(*e) &&
+	    memcmp(text, LAUNCH_MAGIC, head) == 0) {
+		memcpy(e, text + head, sizeof(*e));
+	} else if (sb->ntext > 0) {
+		shown.p = (const unsigned char *)text;
+		shown.n = sb->ntext > 200 ? 200 : sb->ntext;
+		text_escape(line, sizeof(line), shown);
+		error_set(e, ERR_BACKEND, "%s: %s", sb->backend->name, line);
+		if (sb->backend->explain != NULL)
+			sb->backend->explain(text, e);
+	} else if (sb->child.pid == 0)
+		error_set(e, ERR_BACKEND, "%s: ended before the agent said "
+		    "hello, wait status %#x", sb->backend->name,
+		    (unsigned int)sb->exit_status);
+	else
+		error_set(e, ERR_TIMEOUT, "%s: the agent did not say hello",
+		    sb->backend->name);
+	return -1;
+}
 
 static void
 hello_frame(void *arg, struct frame *f)
@@ -199,20 +256,6 @@ hello_lost(void *arg, const struct error *e)
 	sandbox_wake(arg);
 }
 
-/* A probe has no worker: the agent of our own program greets the broker. */
-static void
-hello_listen(struct sandbox *sb)
-{
-	struct chan *chan;
-
-	chan = chan_new(sb->agent_fd, sb->is_stream ? CHAN_STREAM : 0,
-	    1u << DIR_AW);
-	if (chan == NULL)
-		fatal("out of memory");
-	sb->agent_fd = -1;
-	peer_open(&sb->hello, chan, hello_frame, hello_lost, sb);
-}
-
 static void
 agent_died(void *arg, uint32_t events)
 {
@@ -226,62 +269,54 @@ agent_died(void *arg, uint32_t events)
 		sandbox_wake(sb);
 }
 
-/* The agent of a helper program is no child of ours: watch it too. */
-static int
-agent_find(struct sandbox *sb, struct error *e)
-{
-	sb->agent_pid = sb->child.pid;
-	if (sb->backend->agent_pid == NULL)
-		return 0;
-	sb->agent_pid = sb->backend->agent_pid(sb->child.pid);
-	if (sb->agent_pid <= 0 || (sb->agent_pidfd =
-	    (int)syscall(SYS_pidfd_open, sb->agent_pid, 0)) == -1)
-		return error_set(e, ERR_BACKEND, "the agent's process cannot "
-		    "be found");
-	loop_add(&sb->agent_watcher, sb->agent_pidfd, EPOLLIN, agent_died, sb);
-	return 0;
-}
-
-enum step_result
+int
 ready_run(struct sandbox *sb, struct error *e)
 {
 	if (sb->patience == 0) {
 		sb->patience = now_ms() + READY_MS;
 		sandbox_wake_in(sb, READY_MS);
-		if (sb->steps.is_probe)
-			hello_listen(sb);
+		/* No worker: the agent of our own program greets us. */
+		if (sb->steps.is_probe) {
+			sb->hello.name = "agent";
+			peer_open(&sb->hello, sb->agent_fd, sb->is_stream ?
+			    CHAN_STREAM : 0, 1u << DIR_AW, hello_frame,
+			    hello_lost, sb);
+			sb->agent_fd = -1;
+		}
 	}
-	if (sb->child.pid == 0) {
-		text_explain(sb, e);
-		return STEP_FAILED;
-	}
-	if (!sb->is_ready && now_ms() >= sb->patience) {
-		error_set(e, ERR_TIMEOUT, "the agent did not say hello");
-		if (sb->ntext > 0)
-			text_explain(sb, e);
-		return STEP_FAILED;
-	}
+	if (sb->child.pid == 0 || (!sb->is_ready && now_ms() >= sb->patience))
+		return child_explain(sb, e);
 	if (!sb->is_ready)
 		return STEP_WAIT;
 	timer_clear(&sb->timer);
 	loop_del(&sb->error_watcher);
 	fd_close(&sb->error_fd);
-	return agent_find(sb, e) == -1 ? STEP_FAILED : STEP_DONE;
+	sb->agent_pid = sb->child.pid;
+	if (sb->backend->agent_pid == NULL)
+		return STEP_DONE;
+	/* The agent of a helper program is no child of ours: watch it too. */
+	sb->agent_pid = sb->backend->agent_pid(sb->child.pid);
+	sb->agent_pidfd = sb->agent_pid <= 0 ? -1 :
+	    (int)syscall(SYS_pidfd_open, sb->agent_pid, 0);
+	if (sb->agent_pidfd == -1)
+		return error_set(e, ERR_BACKEND, "%s: the agent's process "
+		    "cannot be found", sb->backend->name);
+	loop_add(&sb->agent_watcher, sb->agent_pidfd, EPOLLIN, agent_died, sb);
+	return STEP_DONE;
 }
 
 /*
  * The worker hears of the end first and gets a moment for its last answers;
  * then the environment is killed.
  */
-enum step_result
+int
 ready_undo(struct sandbox *sb)
 {
 	struct msg_worker_end msg = { .cause = view_of(sb->cause) };
 
-	if (sb->steps.is_probe) {
-		peer_close(&sb->hello);
+	peer_close(&sb->hello);
+	if (!sb->is_announced)
 		return STEP_DONE;
-	}
 	if (!sb->has_ended) {
 		sb->has_ended = true;
 		group_end(sb);
@@ -289,9 +324,23 @@ ready_undo(struct sandbox *sb)
 		sb->patience = now_ms() + END_MS;
 		sandbox_wake_in(sb, END_MS);
 	}
-	if (sb->worker != NULL && sb->worker->proc.pid != 0 &&
-	    sb->is_announced && now_ms() < sb->patience)
-		return STEP_WAIT;
-	timer_clear(&sb->timer);
+	return sb->worker->proc.pid != 0 && now_ms() < sb->patience ?
+	    STEP_WAIT : STEP_DONE;
+}
+
+/*** verify ***/
+
+int
+verify_run(struct sandbox *sb, struct error *e)
+{
+	struct backend_create c;
+
+	create_fill(sb, &c);
+	if (backend_verify(sb->backend, &c, sb->agent_pid, priv_proc_fd(),
+	    e) == -1)
+		return -1;
+	if (!cgroup_holds(sb->id, sb->agent_pid))
+		return error_set(e, ERR_BACKEND, "read back: the agent is "
+		    "not in its cgroups");
 	return STEP_DONE;
 }

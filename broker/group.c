@@ -14,8 +14,10 @@
 
 #include "broker.h"
 
+#define GROUPS_MAX	(2 * EXECS_MAX)
 #define KILL_MS		1000	/* then the worker hears that some live on */
 #define LOOK_MS		1	/* and then twice as long each time */
+#define KILL_LOOK_MS	20	/* but no longer than this while killing */
 #define LOOKS_MS	200	/* no longer: the next request looks again */
 
 static struct exec_group *
@@ -23,46 +25,28 @@ group_find(struct groups *g, uint32_t number)
 {
 	size_t i;
 
-	for (i = 0; i < g->n; i++)
-		if (g->table[i].number == number)
-			return &g->table[i];
-	return NULL;
+	for (i = 0; i < g->n && g->table[i].number != number; i++)
+		;
+	return i < g->n ? &g->table[i] : NULL;
 }
 
-static const char *
-group_name(const struct sandbox *sb, const struct exec_group *one)
-{
-	static char name[ID_LEN + 32];
-
-	snprintf(name, sizeof(name), "%s/x/%u", sb->id, one->number);
-	return name;
-}
-
-static void
-group_answer(struct sandbox *sb, struct exec_group *one, bool is_empty)
-{
-	struct msg_worker_killed msg = { .group = one->number,
-	    .is_empty = is_empty };
-
-	one->state = one->is_done ? GROUP_DONE : GROUP_LIVE;
-	worker_send(sb->worker, MSG_WORKER_KILLED, &msg, -1);
-}
-
-/* A round of killing, or a try to remove; true when there is no more to do. */
+/* A round of killing, or a try to remove; true when it is no more. */
 static bool
-group_look(struct sandbox *sb, struct exec_group *one)
+group_look(struct sandbox *sb, struct exec_group *g)
 {
-	const char *name = group_name(sb, one);
+	struct msg_worker_killed msg = { .group = g->number };
+	char name[ID_LEN + 32];
 
-	if (one->state == GROUP_KILLING) {
-		if (cgroup_is_empty(name))
-			group_answer(sb, one, true);
-		else if (now_ms() >= one->deadline)
-			group_answer(sb, one, false);
-		else
+	snprintf(name, sizeof(name), "%s/x/%u", sb->id, g->number);
+	if (g->deadline != 0) {
+		msg.is_empty = cgroup_is_empty(name);
+		if (msg.is_empty || now_ms() >= g->deadline) {
+			g->deadline = 0;
+			worker_send(sb->worker, MSG_WORKER_KILLED, &msg, -1);
+		} else
 			cgroup_kill(name);
 	}
-	return one->state == GROUP_DONE && cgroup_remove(name) == 0;
+	return g->deadline == 0 && g->is_done && cgroup_remove(name) == 0;
 }
 
 /*
@@ -75,7 +59,7 @@ groups_look(void *arg)
 {
 	struct sandbox *sb = arg;
 	struct groups *g = &sb->groups;
-	bool is_killing = false;
+	bool is_killing = false, has_done = false;
 	size_t i = 0;
 
 	while (i < g->n) {
@@ -83,15 +67,14 @@ groups_look(void *arg)
 			g->table[i] = g->table[--g->n];
 			continue;
 		}
-		is_killing |= g->table[i].state == GROUP_KILLING;
+		is_killing |= g->table[i].deadline != 0;
+		has_done |= g->table[i].is_done;
 		i++;
 	}
 	g->pause *= 2;
-	if (is_killing && g->pause > 20)
-		g->pause = 20;
-	for (i = 0; i < g->n && g->table[i].state == GROUP_LIVE; i++)
-		;
-	if (is_killing || (i < g->n && g->pause <= LOOKS_MS))
+	if (is_killing && g->pause > KILL_LOOK_MS)
+		g->pause = KILL_LOOK_MS;
+	if (is_killing || (has_done && g->pause <= LOOKS_MS))
 		timer_set(&g->timer, g->pause, groups_look, sb);
 }
 
@@ -102,40 +85,29 @@ groups_look_now(struct sandbox *sb)
 	groups_look(sb);
 }
 
-static int
-group_add(struct sandbox *sb)
-{
-	struct groups *g = &sb->groups;
-	struct msg_worker_group msg = { 0 };
-	int fd;
-
-	if (g->n == GROUPS_MAX) {
-		sandbox_end(sb, false, "lost", "too many exec groups");
-		return -1;
-	}
-	if (g->n == g->cap) {
-		g->cap = g->cap == 0 ? 8 : g->cap * 2;
-		g->table = xrealloc(g->table, g->cap * sizeof(*g->table));
-	}
-	if ((fd = cgroup_group_make(sb->id, ++g->last)) == -1) {
-		sandbox_end(sb, false, "lost", "cgroup of an exec: %s",
-		    strerror(errno));
-		return -1;
-	}
-	g->table[g->n++] = (struct exec_group){ .number = g->last };
-	msg.group = g->last;
-	worker_send(sb->worker, MSG_WORKER_GROUP, &msg, fd);
-	return 0;
-}
-
 void
 group_make(struct sandbox *sb, uint64_t count)
 {
-	if (sb->state == SB_ENDING || !cgroup_has(CG_GROUPS))
-		return;
-	while (count-- > 0)
-		if (group_add(sb) == -1)
+	struct groups *g = &sb->groups;
+	struct msg_worker_group msg;
+	int fd;
+
+	while (count-- > 0 && cgroup_has(CG_GROUPS)) {
+		if (g->n == g->cap) {
+			g->cap = g->cap == 0 ? 8 : g->cap * 2;
+			g->table = xrealloc(g->table,
+			    g->cap * sizeof(*g->table));
+		}
+		if (g->n == GROUPS_MAX ||
+		    (fd = cgroup_exec_make(sb->id, ++g->last)) == -1) {
+			sandbox_end(sb, false, "lost", "group of an exec: %s",
+			    g->n == GROUPS_MAX ? "too many" : strerror(errno));
 			return;
+		}
+		g->table[g->n++] = (struct exec_group){ .number = g->last };
+		msg.group = g->last;
+		worker_send(sb->worker, MSG_WORKER_GROUP, &msg, fd);
+	}
 	groups_look_now(sb);
 }
 
@@ -143,30 +115,23 @@ void
 group_kill(struct sandbox *sb, uint32_t number)
 {
 	struct msg_worker_killed gone = { .group = number, .is_empty = true };
-	struct exec_group *one;
+	struct exec_group *g = group_find(&sb->groups, number);
 
-	if (sb->state == SB_ENDING)
-		return;
-	if ((one = group_find(&sb->groups, number)) == NULL) {
+	if (g == NULL) {
 		worker_send(sb->worker, MSG_WORKER_KILLED, &gone, -1);
 		return;
 	}
-	one->state = GROUP_KILLING;
-	one->deadline = now_ms() + KILL_MS;
+	g->deadline = now_ms() + KILL_MS;
 	groups_look_now(sb);
 }
 
 void
 group_done(struct sandbox *sb, uint32_t number)
 {
-	struct exec_group *one;
+	struct exec_group *g = group_find(&sb->groups, number);
 
-	if (sb->state == SB_ENDING ||
-	    (one = group_find(&sb->groups, number)) == NULL)
-		return;
-	one->is_done = true;
-	if (one->state == GROUP_LIVE)
-		one->state = GROUP_DONE;
+	if (g != NULL)
+		g->is_done = true;
 	groups_look_now(sb);
 }
 

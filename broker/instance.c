@@ -4,8 +4,8 @@
 /*
  * The run directory: one daemon in each, by a lock; what a dead private
  * instance left is cleared away by the next root broker.  Runs with the
- * broker's rights; the directory has to be its own, and nobody else's to
- * write to.  The broker's working directory is here.
+ * broker's rights; the front made the directory, and it has to be ours and
+ * nobody else's to write to.  It is the broker's working directory.
  */
 
 #include <sys/file.h>
@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@
 #define RUN_PRIVATE	"/run/sandboxd-private"
 #define NAME_MAX_LEN	48
 #define DEAD_AFTER	5		/* seconds: not one being born */
+#define DIR_FLAGS	(O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static const struct {
 	const char	*name;
@@ -34,13 +34,12 @@ static const struct {
 	{ "claims", 0700 },
 	{ "meet", 0700 },		/* rendezvous sockets */
 	{ "empty", 0555 },		/* root directory of workers */
-	{ "front", 0755 },		/* and of the front, which owns it */
+	{ "front", 0711 },		/* and of the front, which makes it */
 };
 
 static char name[NAME_MAX_LEN];
 static char path[PATH_LEN_MAX + 1];
 static int dir_fd = -1;
-static int empty_fd = -1;
 
 const char *
 instance_name(void)
@@ -48,133 +47,50 @@ instance_name(void)
 	return name;
 }
 
-int
-instance_dir(void)
-{
-	return dir_fd;
-}
-
-int
-instance_empty_dir(void)
-{
-	return empty_fd;
-}
-
 /* The last part of the path, and a number of the whole path. */
 static void
 name_of(const char *full, char out[NAME_MAX_LEN])
 {
-	const char *last = strrchr(full, '/');
+	const char *p, *last = strrchr(full, '/') + 1;
 	uint32_t hash = 2166136261u;
-	const char *p;
-	int n;
 
-	if (strcmp(full, RUN_MAIN) == 0) {
-		strcpy(out, "main");
-		return;
-	}
 	for (p = full; *p != '\0'; p++)
 		hash = (hash ^ (unsigned char)*p) * 16777619u;
-	n = snprintf(out, NAME_MAX_LEN, "%.32s-%08x",
-	    last == NULL ? full : last + 1, hash);
-	while (n-- > 0)
-		if (strchr("/\n\\", out[n]) != NULL)
-			out[n] = '_';
-}
-
-static int
-dir_open(int at, const char *which, mode_t mode)
-{
-	struct stat st;
-	int fd;
-
-	if (mkdirat(at, which, mode) == -1 && errno != EEXIST)
-		return -1;
-	fd = openat(at, which, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &st) == -1 || st.st_uid != geteuid() ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-		close(fd);
-		errno = EPERM;
-		return -1;
-	}
-	return fd;
-}
-
-static void
-dir_lock(void)
-{
-	int fd;
-
-	fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
-	if (fd == -1)
-		fatal("%s/lock: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return;			/* held until the end */
-	if (errno != EWOULDBLOCK)
-		fatal("%s/lock: %s", path, strerror(errno));
-	fatal("another daemon runs in %s; stop it, or give this one a "
-	    "directory of its own with -r", path);
-}
-
-static void
-dir_path(const char *given)
-{
-	char link[32];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir_fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n == -1)
-		fatal("%s: %s", given, strerror(errno));
-	path[n] = '\0';
+	if (strcmp(full, RUN_MAIN) == 0)
+		snprintf(out, NAME_MAX_LEN, "main");
+	else
+		snprintf(out, NAME_MAX_LEN, "%.32s-%08x", last, hash);
+	while ((last = strpbrk(out, "\n\\")) != NULL)
+		out[last - out] = '_';
 }
 
 void
 instance_init(const char *given)
 {
-	const char *slash = strrchr(given, '/');
-	mode_t mode = geteuid() == 0 ? 0711 : 0700;
-	char *parent;
+	struct stat st;
 	size_t i;
-	int fd;
+	int lock;
 
-	if ((dir_fd = dir_open(AT_FDCWD, given, mode)) == -1 &&
-	    errno == ENOENT && slash != NULL && slash != given) {
-		parent = xstrdup(given);
-		parent[slash - given] = '\0';
-		mkdir(parent, mode);
-		chmod(parent, mode);
-		free(parent);
-		dir_fd = dir_open(AT_FDCWD, given, mode);
-	}
-	if (dir_fd == -1)
+	if ((dir_fd = open(given, DIR_FLAGS)) == -1 ||
+	    fstat(dir_fd, &st) == -1 || fchdir(dir_fd) == -1 ||
+	    getcwd(path, sizeof(path)) == NULL)
 		fatal("run directory %s: %s", given, strerror(errno));
-	if (fchmod(dir_fd, mode) == -1 || fchdir(dir_fd) == -1)
-		fatal("run directory %s: %s", given, strerror(errno));
-	dir_path(given);
+	if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+		fatal("run directory %s: is not ours alone", given);
 	name_of(path, name);
-	dir_lock();
-	for (i = 0; i < sizeof(subdirs) / sizeof(subdirs[0]); i++) {
-		if (mkdirat(dir_fd, subdirs[i].name, subdirs[i].mode) == -1) {
-			if (errno == EEXIST)
-				continue;
-			fatal("%s/%s: %s", path, subdirs[i].name,
-			    strerror(errno));
-		}
-		/* In spite of the umask. */
-		if (fchmodat(dir_fd, subdirs[i].name, subdirs[i].mode, 0) ==
-		    -1)
-			fatal("%s/%s: %s", path, subdirs[i].name,
-			    strerror(errno));
+	lock = open("lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (lock == -1 || flock(lock, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK)
+			fatal("%s/lock: %s", path, strerror(errno));
+		fatal("another daemon runs in %s; stop it, or give this one "
+		    "a directory of its own with -r", path);
 	}
-	fd = openat(dir_fd, "empty", O_PATH | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if ((empty_fd = fd) == -1)
-		fatal("%s/empty: %s", path, strerror(errno));
+	for (i = 0; i < NITEMS(subdirs); i++)
+		if ((mkdir(subdirs[i].name, 0700) == -1 ||
+		    chmod(subdirs[i].name, subdirs[i].mode) == -1) &&
+		    errno != EEXIST)
+			fatal("%s/%s: %s", path, subdirs[i].name,
+			    strerror(errno));
 }
 
 /*** The end, of ours and of dead ones ***/
@@ -186,8 +102,7 @@ dir_empty(int at, const char *which)
 	DIR *dir;
 	int fd;
 
-	fd = openat(at, which, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
+	fd = openat(at, which, DIR_FLAGS);
 	if (fd == -1 || (dir = fdopendir(fd)) == NULL) {
 		fd_close(&fd);
 		return;
@@ -198,24 +113,26 @@ dir_empty(int at, const char *which)
 }
 
 static void
-dir_clear(int fd, bool has_gone)
+dir_clear(int fd)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(subdirs) / sizeof(subdirs[0]); i++) {
+	for (i = 0; i < NITEMS(subdirs); i++) {
 		dir_empty(fd, subdirs[i].name);
-		if (has_gone)
-			unlinkat(fd, subdirs[i].name, AT_REMOVEDIR);
+		unlinkat(fd, subdirs[i].name, AT_REMOVEDIR);
 	}
-	if (has_gone)
-		unlinkat(fd, "lock", 0);
+	unlinkat(fd, "lock", 0);
 }
 
 void
 instance_remove(bool is_private)
 {
-	dir_clear(dir_fd, is_private);
-	if (is_private && rmdir(path) == -1)
+	dir_empty(dir_fd, "claims");
+	dir_empty(dir_fd, "meet");
+	if (!is_private)
+		return;
+	dir_clear(dir_fd);
+	if (rmdir(path) == -1)
 		log_warn("%s: %s", path, strerror(errno));
 }
 
@@ -226,24 +143,20 @@ private_sweep(int at, const char *which)
 	struct stat st;
 	int fd, lock = -1;
 
-	fd = openat(at, which, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-	    O_CLOEXEC);
-	if (fd == -1)
-		return;
-	lock = openat(fd, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (lock == -1 || fstat(lock, &st) == -1 ||
-	    st.st_mtime + DEAD_AFTER > time(NULL) ||
-	    flock(lock, LOCK_EX | LOCK_NB) == -1)
-		goto out;
-	snprintf(full, sizeof(full), "%s/%s", RUN_PRIVATE, which);
-	name_of(full, cgroup);
-	log_info("clearing away %s, whose daemon is dead", full);
-	cgroup_sweep(cgroup);
-	dir_clear(fd, true);
-	unlinkat(at, which, AT_REMOVEDIR);
-out:
+	if ((fd = openat(at, which, DIR_FLAGS)) != -1)
+		lock = openat(fd, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (lock != -1 && fstat(lock, &st) == 0 &&
+	    st.st_mtime + DEAD_AFTER < time(NULL) &&
+	    flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		snprintf(full, sizeof(full), "%s/%s", RUN_PRIVATE, which);
+		log_info("clearing away %s, whose daemon is dead", full);
+		name_of(full, cgroup);
+		cgroup_sweep(cgroup);
+		dir_clear(fd);
+		unlinkat(at, which, AT_REMOVEDIR);
+	}
 	fd_close(&lock);
-	close(fd);
+	fd_close(&fd);
 }
 
 /* What is left of this instance's last life, and of dead private ones. */

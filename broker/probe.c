@@ -46,93 +46,77 @@ probe_error(const struct backend *b)
 	return &probes[index_of(b)].error;
 }
 
-static void
-probe_fail(size_t i, const struct error *e)
-{
-	probes[i].state = PROBE_FAILED;
-	probes[i].error = *e;
-	if (e->code != ERR_UNAVAILABLE)
-		probes[i].error.code = ERR_BACKEND;
-	log_info("backend %s does not work here: %s", backend_table[i]->name,
-	    e->message);
-}
-
-void
+enum probe_state
 probe_start(const struct backend *b)
 {
 	size_t i = index_of(b);
 	char id[ID_LEN + 1];
-	struct error e = { 0 };
 	struct sandbox *sb;
 
-	if (b->probe(priv_is_root(), &e) == -1) {
-		probe_fail(i, &e);
-		return;
-	}
+	memset(&probes[i].error, 0, sizeof(probes[i].error));
+	if (b->probe(priv_is_root(), &probes[i].error) == -1)
+		return probes[i].state = PROBE_FAILED;
 	id_make(id, "sb_");
 	if ((sb = sandbox_new(id)) == NULL)
-		return;			/* unknown still, and tried again */
-	probes[i].state = PROBE_RUNNING;
+		return PROBE_UNKNOWN;		/* tried again later */
 	sb->steps.is_probe = true;
 	sb->backend = b;
 	sb->uid = geteuid();
 	sb->gid = getegid();
-	sb->judged.spec = policy_get()->defaults;
+	sb->judged.spec = policy_get()->defaults_spec;
 	/* Not from here: who starts a probe is in the middle of something. */
 	sandbox_wake_in(sb, 0);
+	return probes[i].state = PROBE_RUNNING;
 }
 
 /*** Who waits for the result ***/
+
+static void
+put_pair(struct buf *out, const char *key, const char *value)
+{
+	put_str(out, key);
+	put_str(out, value);
+}
 
 static void
 check_pack(size_t i, struct buf *out)
 {
 	const struct policy *p = policy_get();
 	const struct error *e = &probes[i].error;
-	bool is_chosen, works = probes[i].state == PROBE_WORKS;
+	bool works = probes[i].state == PROBE_WORKS;
 	size_t k;
 
-	for (k = 0; k < p->norder && probe_state(p->order[k]) != PROBE_WORKS;
-	    k++)
+	for (k = 0; k < p->nbackends &&
+	    probe_state(p->backends[k]) != PROBE_WORKS; k++)
 		;
-	is_chosen = k < p->norder && p->order[k] == backend_table[i];
 	put_map(out, 5);
-	put_str(out, "name");
-	put_str(out, backend_table[i]->name);
+	put_pair(out, "name", backend_table[i]->name);
 	put_str(out, "works");
 	put_bool(out, works);
 	put_str(out, "chosen");
-	put_bool(out, is_chosen);
-	put_str(out, "cause");
-	put_str(out, works ? "" : e->message);
-	put_str(out, "fix");
-	put_str(out, works ? "" : e->fix);
+	put_bool(out, k < p->nbackends && p->backends[k] == backend_table[i]);
+	put_pair(out, "cause", works ? "" : e->message);
+	put_pair(out, "fix", works ? "" : e->fix);
 }
 
 static void
 host_pack(struct buf *out)
 {
-	static const struct {
-		const char	*name;
-		unsigned int	 bit;
-	} controllers[] = { { "groups", CG_GROUPS }, { "pids", CG_PIDS },
-	    { "memory", CG_MEMORY }, { "cpus", CG_CPU } };
+	static const char *const names[] = { "groups", "pids", "memory",
+	    "cpus" };
 	struct utsname uts;
-	size_t i;
+	unsigned int i;
 
 	uname(&uts);
-	put_map(out, 4 + sizeof(controllers) / sizeof(controllers[0]));
-	put_str(out, "kernel");
-	put_str(out, uts.release);
+	put_map(out, 4 + NITEMS(names));
+	put_pair(out, "kernel", uts.release);
+	put_pair(out, "cgroup", cgroup_layout());
+	put_pair(out, "instance", instance_name());
 	put_str(out, "root");
 	put_bool(out, priv_is_root());
-	put_str(out, "cgroup");
-	put_str(out, cgroup_layout());
-	put_str(out, "instance");
-	put_str(out, instance_name());
-	for (i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
-		put_str(out, controllers[i].name);
-		put_bool(out, cgroup_has(controllers[i].bit));
+	for (i = 0; i < NITEMS(names); i++) {
+		put_str(out, names[i]);
+		put_bool(out, cgroup_has(1u << i));
 	}
 }
 
@@ -141,47 +125,47 @@ checks_answer(void)
 {
 	struct msg_broker_checked msg;
 	struct buf all = { 0 }, host = { 0 };
-	size_t i, n;
+	uint32_t i, n;
 
 	for (n = 0; backend_table[n] != NULL; n++)
 		if (probes[n].state == PROBE_UNKNOWN ||
 		    probes[n].state == PROBE_RUNNING)
 			return;
-	if (nchecks == 0)
-		return;
-	put_array(&all, (uint32_t)n);
+	put_array(&all, n);
 	for (i = 0; i < n; i++)
 		check_pack(i, &all);
 	host_pack(&host);
 	msg.checks = (struct view){ all.p, all.n };
 	msg.host = (struct view){ host.p, host.n };
-	for (i = 0; i < nchecks; i++)
-		request_send(MSG_BROKER_CHECKED, checks[i], &msg, NULL, 0);
-	nchecks = 0;
+	while (nchecks > 0)
+		request_send(MSG_BROKER_CHECKED, checks[--nchecks], &msg,
+		    NULL, 0);
 	buf_free(&all);
 	buf_free(&host);
 }
 
+/* The order until one works, and then we are ready. */
 void
 probe_order(void)
 {
 	const struct policy *p = policy_get();
+	enum probe_state state;
 	size_t i;
 
-	for (i = 0; i < p->norder; i++) {
-		if (probe_state(p->order[i]) == PROBE_UNKNOWN)
-			probe_start(p->order[i]);
-		if (probe_state(p->order[i]) == PROBE_WORKS) {
-			broker_ready(p->order[i]->name);
+	for (i = 0; i < p->nbackends; i++) {
+		if ((state = probe_state(p->backends[i])) == PROBE_UNKNOWN)
+			state = probe_start(p->backends[i]);
+		if (state == PROBE_RUNNING)
+			return;
+		if (state == PROBE_WORKS) {
+			broker_ready(p->backends[i]->name);
 			return;
 		}
-		if (probe_state(p->order[i]) == PROBE_RUNNING)
-			return;
 	}
 	broker_ready("");
 }
 
-/* NULL: it works.  Told as soon as it is known, before it is taken down. */
+/* Told as soon as it is known, before the environment is taken down. */
 void
 probe_result(const struct sandbox *sb, const struct error *e)
 {
@@ -189,33 +173,29 @@ probe_result(const struct sandbox *sb, const struct error *e)
 
 	if (broker_is_stopping())
 		return;
-	if (e != NULL)
-		probe_fail(i, e);
-	else
-		probes[i].state = PROBE_WORKS;
+	probes[i].state = e == NULL ? PROBE_WORKS : PROBE_FAILED;
+	if (e != NULL) {
+		probes[i].error = *e;
+		log_info("backend %s: %s", sb->backend->name, e->message);
+	}
 	probe_order();
 	checks_answer();
 	sandbox_wake_all();
 }
 
-void
-probe_check(uint32_t request, bool is_fresh)
+int
+probe_check(uint32_t request, bool is_fresh, struct error *e)
 {
-	struct error e = { 0 };
 	size_t i;
 
-	if (nchecks == CHECKS_MAX) {
-		error_set(&e, ERR_BUSY, "%d checks are under way already",
+	if (nchecks == CHECKS_MAX)
+		return error_set(e, ERR_BUSY, "%d checks are under way",
 		    CHECKS_MAX);
-		request_fail(request, &e);
-		return;
-	}
 	checks[nchecks++] = request;
-	for (i = 0; backend_table[i] != NULL; i++) {
-		if (is_fresh && probes[i].state != PROBE_RUNNING)
-			probes[i].state = PROBE_UNKNOWN;
-		if (probes[i].state == PROBE_UNKNOWN)
+	for (i = 0; backend_table[i] != NULL; i++)
+		if (probes[i].state == PROBE_UNKNOWN ||
+		    (is_fresh && probes[i].state != PROBE_RUNNING))
 			probe_start(backend_table[i]);
-	}
 	checks_answer();
+	return 0;
 }

@@ -8,10 +8,6 @@
  * of the table, or comes too early, ends the broker and with it everything.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "broker.h"
 
 union request {
@@ -24,23 +20,13 @@ union request {
 	struct msg_broker_check		 check;
 };
 
-static struct peer front = { .watcher = { .fd = -1 } };
+static struct peer front = { .name = "front" };
 
 void
 request_send(enum msg_type type, uint32_t id, const void *msg, const int *fds,
     int nfds)
 {
-	int i, fd;
-
-	log_debug("to front: %s %u", msg_name(type), id);
-	if (front.watcher.fd != -1) {
-		peer_send(&front, type, id, msg, fds, nfds);
-		return;
-	}
-	for (i = 0; i < nfds; i++) {
-		fd = fds[i];
-		fd_close(&fd);
-	}
+	peer_send(&front, type, id, msg, fds, nfds);
 }
 
 void
@@ -58,28 +44,15 @@ static int
 policy_request(uint32_t id, const union request *r, struct error *e)
 {
 	(void)id;
-	if (policy_get() != NULL)
-		fatal("the front sent a second policy");
 	if (policy_unpack(r->policy.policy, e) == -1 || (priv_is_root() &&
-	    slot_init(policy_get(), e) == -1) || accept_listen(e) == -1) {
-		log_error("policy", e);
+	    slot_init(policy_get(), e) == -1) ||
+	    accept_listen(policy_get(), e) == -1) {
+		request_fail(0, e);
 		broker_stop(1);
-		return -1;
+		return 0;
 	}
 	slot_fill();
 	probe_order();
-	return 0;
-}
-
-static int
-drop_request(uint32_t id, const union request *r, struct error *e)
-{
-	struct client *c = client_find(r->drop.handle);
-
-	(void)id;
-	(void)e;
-	if (c != NULL)
-		client_drop(c);
 	return 0;
 }
 
@@ -94,13 +67,36 @@ client_of(uint64_t handle, struct error *e)
 	return c;
 }
 
+/* The same words for an id that is not there and one of another owner. */
+static struct sandbox *
+sandbox_of(const struct client *c, struct view id)
+{
+	struct sandbox *sb = sandbox_find(id);
+
+	return sb == NULL || (!c->is_admin && c->who.uid != sb->uid) ? NULL :
+	    sb;
+}
+
+static int
+drop_request(uint32_t id, const union request *r, struct error *e)
+{
+	struct client *c = client_find(r->drop.handle);
+
+	(void)id;
+	(void)e;
+	if (c != NULL)
+		client_drop(c);
+	return 0;
+}
+
 static int
 create_request(uint32_t id, const union request *r, struct error *e)
 {
+	struct client *c = client_of(r->create.handle, e);
 	char name[ID_LEN + 1];
 	struct sandbox *sb;
 
-	if (client_of(r->create.handle, e) == NULL)
+	if (c == NULL)
 		return -1;
 	if (text_copy(name, sizeof(name), r->create.id) == -1 ||
 	    !id_is_valid(name))
@@ -111,7 +107,8 @@ create_request(uint32_t id, const union request *r, struct error *e)
 		return error_set(e, ERR_LIMIT, "there are %d sandboxes",
 		    SANDBOXES_MAX);
 	sb->request = id;
-	sb->handle = r->create.handle;
+	sb->handle = c->handle;
+	sb->uid = c->who.uid;
 	buf_add(&sb->request_spec, r->create.spec.p, r->create.spec.n);
 	if (sb->request_spec.has_failed)
 		fatal("out of memory");
@@ -119,24 +116,15 @@ create_request(uint32_t id, const union request *r, struct error *e)
 	return 0;
 }
 
-/* The same words for an id that is not there and one of another owner. */
-static struct sandbox *
-sandbox_of(const struct client *c, struct view id)
-{
-	struct sandbox *sb = sandbox_find(id);
-
-	return sb == NULL || !sandbox_is_for(sb, c) ? NULL : sb;
-}
-
 static int
 connect_request(uint32_t id, const union request *r, struct error *e)
 {
 	struct msg_broker_connected msg = { .id = r->connect.id };
+	struct client *c = client_of(r->connect.handle, e);
 	struct sandbox *sb;
-	struct client *c;
 	int fd;
 
-	if ((c = client_of(r->connect.handle, e)) == NULL)
+	if (c == NULL)
 		return -1;
 	if ((sb = sandbox_of(c, r->connect.id)) == NULL)
 		return error_set(e, ERR_NOT_FOUND, "no such sandbox");
@@ -149,14 +137,15 @@ connect_request(uint32_t id, const union request *r, struct error *e)
 	return 0;
 }
 
+/* Of what is not there, too: so it can be asked for twice. */
 static int
 destroy_request(uint32_t id, const union request *r, struct error *e)
 {
 	struct msg_broker_destroyed msg = { .id = r->destroy.id };
+	struct client *c = client_of(r->destroy.handle, e);
 	struct sandbox *sb;
-	struct client *c;
 
-	if ((c = client_of(r->destroy.handle, e)) == NULL)
+	if (c == NULL)
 		return -1;
 	if ((sb = sandbox_of(c, r->destroy.id)) == NULL) {
 		request_send(MSG_BROKER_DESTROYED, id, &msg, NULL, 0);
@@ -173,11 +162,10 @@ static int
 offer_request(uint32_t id, const union request *r, struct error *e)
 {
 	struct msg_broker_offered msg = { 0 };
+	struct client *c = client_of(r->offer.handle, e);
 	struct offer offer;
-	struct client *c;
 
-	if ((c = client_of(r->offer.handle, e)) == NULL ||
-	    client_offer(c, &offer, e) == -1)
+	if (c == NULL || client_offer(c, &offer, e) == -1)
 		return -1;
 	msg.offer = offer.id;
 	request_send(MSG_BROKER_OFFERED, id, &msg, &offer.fd, 1);
@@ -189,13 +177,12 @@ check_request(uint32_t id, const union request *r, struct error *e)
 {
 	if (client_of(r->check.handle, e) == NULL)
 		return -1;
-	probe_check(id, r->check.is_fresh);
-	return 0;
+	return probe_check(id, r->check.is_fresh, e);
 }
 
 static const struct {
 	enum msg_type	 type;
-	bool		 is_first;	/* before the policy, and only then */
+	bool		 is_first;	/* once, before all others */
 	int		 (*handler)(uint32_t, const union request *,
 			    struct error *);
 } requests[] = {
@@ -217,22 +204,18 @@ request_frame(void *arg, struct frame *f)
 
 	(void)arg;
 	log_debug("from front: %s %u", msg_name(f->type), f->id);
-	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-		if (requests[i].type == f->type)
-			break;
-	if (i == sizeof(requests) / sizeof(requests[0]) ||
-	    msg_unpack(f, &r, &e) == -1 ||
+	for (i = 0; i < NITEMS(requests) && requests[i].type != f->type; i++)
+		;
+	if (i == NITEMS(requests) || msg_unpack(f, &r, &e) == -1 ||
 	    requests[i].is_first != (policy_get() == NULL)) {
 		log_warn("bad %s from the front: %s", msg_name(f->type),
 		    e.message);
 		broker_stop(1);
-		return;
-	}
-	if (broker_is_stopping())
+	} else if (broker_is_stopping()) {
 		error_set(&e, ERR_UNAVAILABLE, "the daemon is ending");
-	else if (requests[i].handler(f->id, &r, &e) == 0)
-		return;
-	request_fail(f->id, &e);
+		request_fail(f->id, &e);
+	} else if (requests[i].handler(f->id, &r, &e) == -1)
+		request_fail(f->id, &e);
 }
 
 static void
@@ -241,17 +224,12 @@ request_lost(void *arg, const struct error *e)
 	(void)arg;
 	if (e->code == ERR_INVALID)
 		log_error("front", e);
-	else
-		log_info("the front is gone");
 	broker_stop(1);
 }
 
 void
 request_init(int fd)
 {
-	struct chan *chan;
-
-	if ((chan = chan_new(fd, 0, 1u << DIR_FB)) == NULL)
-		fatal("out of memory");
-	peer_open(&front, chan, request_frame, request_lost, NULL);
+	peer_open(&front, fd, 0, 1u << DIR_FB, request_frame, request_lost,
+	    NULL);
 }

@@ -14,8 +14,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "broker.h"
 
@@ -33,10 +31,10 @@ sandbox_new(const char *id)
 	snprintf(sb->id, sizeof(sb->id), "%s", id);
 	sb->steps.table = create_steps;
 	sb->steps.n = create_nsteps;
+	sb->steps.fail_at = broker_hook("SANDBOXD_TEST_FAIL");
 	sb->created = wall_ms();
 	sb->offer_fd = sb->meet_fd = sb->agent_fd = sb->child_fd = -1;
 	sb->event_fd = sb->front_fd = sb->agent_pidfd = sb->error_fd = -1;
-	sb->agent_watcher.fd = sb->error_watcher.fd = -1;
 	TAILQ_INSERT_TAIL(&sandboxes, sb, entry);
 	nsandboxes++;
 	return sb;
@@ -49,8 +47,8 @@ sandbox_find(struct view id)
 
 	TAILQ_FOREACH(sb, &sandboxes, entry)
 		if (!sb->steps.is_probe && view_is(id, sb->id))
-			return sb;
-	return NULL;
+			break;
+	return sb;
 }
 
 struct sandbox *
@@ -65,28 +63,7 @@ sandbox_count(void)
 	return nsandboxes;
 }
 
-bool
-sandbox_is_for(const struct sandbox *sb, const struct client *c)
-{
-	return c->is_admin || c->who.uid == sb->uid;
-}
-
 /*** The end ***/
-
-static void
-sandbox_free(struct sandbox *sb)
-{
-	TAILQ_REMOVE(&sandboxes, sb, entry);
-	nsandboxes--;
-	timer_clear(&sb->timer);
-	timer_clear(&sb->ttl);
-	group_end(sb);
-	offer_release(sb->offer_fd);
-	buf_free(&sb->request_spec);
-	free(sb->mounts);
-	free(sb->mount_fds);
-	free(sb);
-}
 
 /* Nothing of it is left: tell whoever waits for that. */
 static void
@@ -97,9 +74,8 @@ sandbox_gone(struct sandbox *sb)
 	    .cause = view_of(sb->cause), .text = view_of(sb->text) };
 	size_t i;
 
-	log_info("%s: %s%s%s", sb->id, sb->steps.is_probe ? "probe is over" :
-	    sb->is_announced ? sb->cause : sb->error.message,
-	    sb->text[0] == '\0' ? "" : ": ", sb->text);
+	log_debug("%s: gone: %s %s%s", sb->id, sb->cause, sb->text,
+	    sb->error.message);
 	if (!sb->steps.is_probe && !sb->is_announced)
 		request_fail(sb->request, &sb->error);
 	else if (!sb->steps.is_probe && !sb->is_asked)
@@ -107,47 +83,52 @@ sandbox_gone(struct sandbox *sb)
 	for (i = 0; i < sb->nwaiters; i++)
 		request_send(MSG_BROKER_DESTROYED, sb->waiters[i], &destroyed,
 		    NULL, 0);
-	sandbox_free(sb);
+	TAILQ_REMOVE(&sandboxes, sb, entry);
+	nsandboxes--;
+	timer_clear(&sb->timer);
+	group_end(sb);
+	offer_release(sb->offer_fd);
+	buf_free(&sb->request_spec);
+	free(sb->mounts);
+	free(sb);
 	slot_fill();
 	broker_stop_check();
 }
 
 static void
-sandbox_fail(struct sandbox *sb, const struct error *e)
+sandbox_undo(struct sandbox *sb)
 {
-	sb->error = *e;
-	snprintf(sb->cause, sizeof(sb->cause), "failed");
 	sb->state = SB_ENDING;
+	timer_clear(&sb->timer);
 	steps_undo(&sb->steps);
-	if (sb->steps.is_probe)
-		probe_result(sb, e);
 }
 
-/* A step that something it calls wakes is looked at again. */
+/* Goes on with the steps; a step that is woken by what it does is safe. */
 void
 sandbox_wake(struct sandbox *sb)
 {
-	struct error e = { 0 };
-	enum step_result result;
 	bool is_forward;
+	int rv;
 
 	if (sb->is_awake)
 		return;
 	sb->is_awake = true;
-	for (;;) {
+	do {
 		is_forward = !sb->steps.is_undoing;
-		result = steps_go(&sb->steps, sb, &e);
-		if (result == STEP_FAILED)
-			sandbox_fail(sb, &e);
-		if (is_forward && sb->steps.is_undoing)
-			continue;
-		if (result == STEP_WAIT || is_forward)
-			break;
-		sandbox_gone(sb);
-		return;
-	}
+		rv = steps_go(&sb->steps, sb, &sb->error);
+		if (rv == -1) {
+			if (sb->steps.is_probe)
+				probe_result(sb, &sb->error);
+			snprintf(sb->cause, sizeof(sb->cause), "failed");
+			sandbox_undo(sb);
+		}
+	} while (is_forward && sb->steps.is_undoing);
 	sb->is_awake = false;
-	if (result == STEP_DONE && sb->steps.is_probe) {
+	if (rv == STEP_WAIT)
+		return;
+	if (!is_forward)
+		sandbox_gone(sb);
+	else if (sb->steps.is_probe) {
 		probe_result(sb, NULL);
 		sandbox_end(sb, true, "destroyed", "%s", "");
 	}
@@ -165,17 +146,15 @@ sandbox_wake_in(struct sandbox *sb, int64_t ms)
 	timer_set(&sb->timer, ms, sandbox_timer, sb);
 }
 
-/* Waking may free any of them, so each is found anew. */
+/* Not at once: whoever calls is in the middle of something. */
 void
 sandbox_wake_all(void)
 {
-	struct sandbox *sb, *next;
+	struct sandbox *sb;
 
-	for (sb = TAILQ_FIRST(&sandboxes); sb != NULL; sb = next) {
-		next = TAILQ_NEXT(sb, entry);
-		if (sb->state == SB_CREATING && !sb->is_awake)
+	TAILQ_FOREACH(sb, &sandboxes, entry)
+		if (sb->state == SB_CREATING && !sb->is_launched)
 			sandbox_wake_in(sb, 0);
-	}
 }
 
 void
@@ -193,16 +172,14 @@ sandbox_end(struct sandbox *sb, bool is_asked, const char *cause,
 	sb->is_asked = is_asked;
 	if (sb->state == SB_CREATING)
 		error_set(&sb->error, ERR_BACKEND, "the sandbox ended while "
-		    "it was made (%s%s%s)", cause,
-		    sb->text[0] == '\0' ? "" : ": ", sb->text);
-	sb->state = SB_ENDING;
-	steps_undo(&sb->steps);
-	/* From within a step: sandbox_wake goes on with the way back. */
+		    "it was made: %s %s", cause, sb->text);
+	sandbox_undo(sb);
 	sandbox_wake(sb);
 }
 
 /*** Connections ***/
 
+/* out: the client's end; the worker gets the other. */
 int
 sandbox_connect(struct sandbox *sb, uint64_t handle, int *out,
     struct error *e)
@@ -238,7 +215,7 @@ sandbox_hangup(uint64_t handle)
 		next = TAILQ_NEXT(sb, entry);
 		for (i = 0; i < sb->nconns && sb->conns[i] != handle; i++)
 			;
-		if (i < sb->nconns) {
+		if (i < sb->nconns && sb->state == SB_RUNNING) {
 			sb->conns[i] = sb->conns[--sb->nconns];
 			worker_send(sb->worker, MSG_WORKER_HANGUP, &msg, -1);
 		}

@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "broker.h"
@@ -28,17 +27,12 @@
 #define HELPER_SECONDS	20
 #define NFDS		5
 
-TAILQ_HEAD(slot_list, slot);
-
-static struct slot_list ready = TAILQ_HEAD_INITIALIZER(ready);
-static struct slot_list making = TAILQ_HEAD_INITIALIZER(making);
-static size_t nready, nmaking;
-static unsigned int count;		/* 0: no slots */
-static unsigned int next;
+static TAILQ_HEAD(, slot) stock = TAILQ_HEAD_INITIALIZER(stock);
+static size_t nstock, nmaking;	/* of the stock, still in the making */
+static size_t ahead;
+static unsigned int count, next;	/* 0: no slots */
 static uid_t first;
 static int dir_fd = -1;
-static size_t ahead;
-static bool is_ending;
 
 static int
 dir_open(int at, const char *name)
@@ -65,25 +59,23 @@ slot_init(const struct policy *p, struct error *e)
 
 	count = (unsigned int)(p->count / SLOT_SIZE);
 	first = (uid_t)p->base;
+	ahead = p->private ? 1 : SLOTS_AHEAD;
 	if (count == 0 || p->base == 0 || p->base + p->count > UINT32_MAX)
 		return error_key(e, ERR_INVALID, "uids",
 		    "uids: not a range of at least %u ids", SLOT_SIZE);
 	snprintf(base, sizeof(base), "%u", first);
-	if ((fd = dir_open(AT_FDCWD, SLOTS_DIR)) == -1 ||
-	    (dir_fd = dir_open(fd, base)) == -1) {
-		error_sys(e, ERR_UNAVAILABLE, errno, "%s", SLOTS_DIR);
-		fd_close(&fd);
-		return -1;
-	}
-	close(fd);
-	ahead = p->is_private ? 1 : SLOTS_AHEAD;
+	if ((fd = dir_open(AT_FDCWD, SLOTS_DIR)) != -1)
+		dir_fd = dir_open(fd, base);
+	fd_close(&fd);
+	if (dir_fd == -1)
+		return error_sys(e, ERR_UNAVAILABLE, errno, SLOTS_DIR);
 	return 0;
 }
 
 bool
 slot_holds(uid_t uid)
 {
-	return count > 0 && uid >= first && uid - first < count * SLOT_SIZE;
+	return uid >= first && uid - first < count * SLOT_SIZE;
 }
 
 /* Round and round, so that a slot rests before it is used again. */
@@ -119,9 +111,8 @@ slot_lock(struct error *e)
 	s->number = number;
 	s->base = first + number * SLOT_SIZE;
 	s->lock_fd = fd;
-	s->helper_fd = s->watcher.fd = -1;
-	s->ns.user_ns_fd = s->ns.image_ns_fd = s->ns.net_ns_fd =
-	    s->ns.ipc_ns_fd = s->ns.uts_ns_fd = -1;
+	s->helper_fd = -1;
+	s->ns = (struct slot_namespaces){ -1, -1, -1, -1, -1 };
 	return s;
 }
 
@@ -133,7 +124,6 @@ slot_close_namespaces(struct slot *s)
 	fd_close(&s->ns.net_ns_fd);
 	fd_close(&s->ns.ipc_ns_fd);
 	fd_close(&s->ns.uts_ns_fd);
-	s->has_namespaces = false;
 }
 
 static void
@@ -157,20 +147,18 @@ helper_child(const struct slot *s, int fd)
 {
 	struct slot_namespaces ns;
 	struct error e = { 0 };
-	int fds[NFDS];
+	int fds[NFDS], n = 0;
 
 	alarm(HELPER_SECONDS);
-	proc_close_others(&fd, 1);
-	if (namespace_make(s->base, &ns, &e) == -1) {
-		fds_send(fd, &e, sizeof(e), NULL, 0);
-		_exit(1);
+	fds_close_others(&fd, 1);
+	if (namespace_make(s->base, &ns, &e) == 0) {
+		fds[n++] = ns.user_ns_fd;
+		fds[n++] = ns.image_ns_fd;
+		fds[n++] = ns.net_ns_fd;
+		fds[n++] = ns.ipc_ns_fd;
+		fds[n++] = ns.uts_ns_fd;
 	}
-	fds[0] = ns.user_ns_fd;
-	fds[1] = ns.image_ns_fd;
-	fds[2] = ns.net_ns_fd;
-	fds[3] = ns.ipc_ns_fd;
-	fds[4] = ns.uts_ns_fd;
-	_exit(fds_send(fd, &e, sizeof(e), fds, NFDS) == -1);
+	_exit(fds_send(fd, &e, sizeof(e), fds, n) == -1);
 }
 
 static void
@@ -178,33 +166,19 @@ helper_answer(void *arg, uint32_t events)
 {
 	struct slot *s = arg;
 	int fds[NFDS], n;
-	ssize_t got;
 
 	(void)events;
-	got = fds_recv(s->helper_fd, &s->error, sizeof(s->error), fds, NFDS,
-	    &n);
-	if (got != sizeof(s->error))
+	if (fds_recv(s->helper_fd, &s->error, sizeof(s->error), fds, NFDS,
+	    &n) != sizeof(s->error))
 		error_set(&s->error, ERR_BACKEND, "the helper that makes "
 		    "namespaces ended without a word");
-	if (got == sizeof(s->error) && n == NFDS) {
+	else if (n == NFDS)
 		s->ns = (struct slot_namespaces){ fds[0], fds[1], fds[2],
 		    fds[3], fds[4] };
-		s->has_namespaces = true;
-	}
 	loop_del(&s->watcher);
 	fd_close(&s->helper_fd);
-	TAILQ_REMOVE(&making, s, entry);
 	nmaking--;
-	TAILQ_INSERT_TAIL(&ready, s, entry);
-	nready++;
 	sandbox_wake_all();
-}
-
-static void
-helper_exited(void *arg, int status)
-{
-	(void)arg;
-	(void)status;
 }
 
 static int
@@ -217,21 +191,20 @@ slot_make(struct error *e)
 	if ((s = slot_lock(e)) == NULL)
 		return -1;
 	if (fd_pair(SOCK_SEQPACKET, pair) == -1) {
-		error_sys(e, ERR_INTERNAL, errno, "socketpair");
 		slot_free(s);
-		return -1;
+		return error_sys(e, ERR_INTERNAL, errno, "socketpair");
 	}
-	rv = proc_fork(&s->helper, 0, -1, helper_exited, s, e);
-	if (rv == 0)
+	s->helper_fd = pair[0];
+	if ((rv = proc_fork(&s->helper, 0, -1, NULL, NULL, e)) == 0)
 		helper_child(s, pair[1]);
 	close(pair[1]);
-	s->helper_fd = pair[0];
 	if (rv == -1) {
 		slot_free(s);
 		return -1;
 	}
 	loop_add(&s->watcher, s->helper_fd, EPOLLIN, helper_answer, s);
-	TAILQ_INSERT_TAIL(&making, s, entry);
+	TAILQ_INSERT_TAIL(&stock, s, entry);
+	nstock++;
 	nmaking++;
 	/* If not now, then when it is needed, and then the error counts. */
 	if ((s->worker = worker_new(s, &ignored)) != NULL)
@@ -245,48 +218,47 @@ slot_fill(void)
 {
 	struct error ignored = { 0 };
 
-	while (count > 0 && !is_ending && nready + nmaking < ahead)
-		if (slot_make(&ignored) == -1)
-			return;
+	while (count > 0 && nstock < ahead && slot_make(&ignored) == 0)
+		;
 }
 
 int
 slot_take(bool has_namespaces, struct slot **out, struct error *e)
 {
+	struct sandbox *sb;
 	struct slot *s;
 	size_t waiting = 0;
-	struct sandbox *sb;
 
-	if ((s = TAILQ_FIRST(&ready)) != NULL) {
-		if (has_namespaces && !s->has_namespaces) {
-			*e = s->error;
-			TAILQ_REMOVE(&ready, s, entry);
-			nready--;
-			slot_free(s);
+	TAILQ_FOREACH(s, &stock, entry)
+		if (s->helper_fd == -1)
+			break;
+	if (s == NULL) {
+		for (sb = sandbox_next(NULL); sb != NULL; sb = sandbox_next(sb))
+			waiting += sb->state == SB_CREATING && sb->slot == NULL;
+		if (nmaking < waiting && slot_make(e) == -1 && nmaking == 0)
 			return -1;
-		}
-		TAILQ_REMOVE(&ready, s, entry);
-		nready--;
-		*out = s;
-		return 1;
+		return STEP_WAIT;
 	}
-	for (sb = sandbox_next(NULL); sb != NULL; sb = sandbox_next(sb))
-		if (sb->state == SB_CREATING && sb->slot == NULL)
-			waiting++;
-	if (nmaking < waiting && slot_make(e) == -1 && nmaking == 0)
+	TAILQ_REMOVE(&stock, s, entry);
+	nstock--;
+	if (has_namespaces && s->ns.user_ns_fd == -1) {
+		*e = s->error;
+		slot_free(s);
 		return -1;
-	return 0;
+	}
+	*out = s;
+	return STEP_DONE;
 }
 
 void
 slot_give(struct slot *s, bool is_clean)
 {
-	if (is_ending || !is_clean || !s->has_namespaces || nready >= ahead) {
+	if (!is_clean || s->ns.user_ns_fd == -1 || nstock >= ahead) {
 		slot_free(s);
 		return;
 	}
-	TAILQ_INSERT_HEAD(&ready, s, entry);
-	nready++;
+	TAILQ_INSERT_HEAD(&stock, s, entry);
+	nstock++;
 	sandbox_wake_all();
 }
 
@@ -295,14 +267,9 @@ slot_end(void)
 {
 	struct slot *s;
 
-	is_ending = true;
-	while ((s = TAILQ_FIRST(&ready)) != NULL) {
-		TAILQ_REMOVE(&ready, s, entry);
+	while ((s = TAILQ_FIRST(&stock)) != NULL) {
+		TAILQ_REMOVE(&stock, s, entry);
 		slot_free(s);
 	}
-	while ((s = TAILQ_FIRST(&making)) != NULL) {
-		TAILQ_REMOVE(&making, s, entry);
-		slot_free(s);
-	}
-	nready = nmaking = 0;
+	nstock = nmaking = ahead = 0;
 }

@@ -8,15 +8,16 @@
  * and a bad word from it ends that one.
  */
 
+#include "config.h"
+
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,30 +25,6 @@
 #include "broker.h"
 
 static int program_fd = -1;
-static bool is_static;
-
-/* A dynamic program finds no loader in an empty directory. */
-static bool
-elf_is_static(int fd)
-{
-	Elf64_Ehdr head;
-	Elf64_Phdr ph;
-	int i;
-
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head.e_phentsize != sizeof(ph))
-		return false;
-	for (i = 0; i < head.e_phnum; i++) {
-		if (pread(fd, &ph, sizeof(ph), (off_t)head.e_phoff +
-		    i * (off_t)sizeof(ph)) != sizeof(ph))
-			return false;
-		if (ph.p_type == PT_INTERP)
-			return false;
-	}
-	return true;
-}
 
 void
 worker_init(void)
@@ -59,10 +36,6 @@ worker_init(void)
 		fatal("%s; %s", e.message, e.fix);
 	if ((program_fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
 		fatal("%s: %s", path, strerror(errno));
-	is_static = elf_is_static(program_fd);
-	if (!is_static && geteuid() == 0)
-		log_debug("the worker is no static program: it keeps the "
-		    "host's root directory");
 }
 
 static void
@@ -75,9 +48,12 @@ worker_child(const struct slot *slot, int fd)
 
 	if (log_level() == LOG_LEVEL_DEBUG)
 		argv[1] = verbose;
-	if (fchdir(instance_empty_dir()) == -1 ||
-	    (priv_is_root() && is_static && chroot(".") == -1))
+	if (chdir("empty") == -1)
+		fatal("worker's directory: %s", strerror(errno));
+#ifdef SANDBOXD_WORKER_STATIC	/* others find no loader in there */
+	if (priv_is_root() && chroot(".") == -1)
 		fatal("worker's root: %s", strerror(errno));
+#endif
 	if (slot != NULL) {
 		id = slot->base + SLOT_WORKER;
 		if (prctl(PR_SET_KEEPCAPS, 1) == -1 ||
@@ -88,89 +64,14 @@ worker_child(const struct slot *slot, int fd)
 	}
 	if (priv_drop(&e) == -1)
 		fatal("worker: %s", e.message);
-	proc_only_channel(fd);
+	if (dup2(fd, PEER_CHANNEL_FD) == -1)
+		fatal("worker's channel: %s", strerror(errno));
+	close_range(PEER_CHANNEL_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	syscall(SYS_execveat, program_fd, "", argv, envp, AT_EMPTY_PATH);
 	fatal("worker: exec: %s", strerror(errno));
 }
 
 /*** What a worker says ***/
-
-static void
-worker_lost(struct worker *w, const char *why)
-{
-	if (w->sandbox == NULL)
-		return;
-	if (w->sandbox->state == SB_ENDING)
-		sandbox_wake(w->sandbox);
-	else
-		sandbox_end(w->sandbox, false, "lost", "the worker %s", why);
-}
-
-static void
-worker_ready(struct worker *w, const void *arg)
-{
-	const struct msg_worker_ready *msg = arg;
-
-	if (msg->version != WIRE_VERSION) {
-		sandbox_end(w->sandbox, false, "lost", "the agent is of "
-		    "another version");
-		return;
-	}
-	w->sandbox->is_ready = true;
-	sandbox_wake(w->sandbox);
-}
-
-static void
-worker_groups(struct worker *w, const void *arg)
-{
-	group_make(w->sandbox, ((const struct msg_worker_groups *)arg)->count);
-}
-
-static void
-worker_kill(struct worker *w, const void *arg)
-{
-	group_kill(w->sandbox,
-	    (uint32_t)((const struct msg_worker_kill *)arg)->group);
-}
-
-static void
-worker_done(struct worker *w, const void *arg)
-{
-	group_done(w->sandbox,
-	    (uint32_t)((const struct msg_worker_done *)arg)->group);
-}
-
-static void
-worker_over(struct worker *w, const void *arg)
-{
-	static const char *const causes[] = { "lost", "expired", "timeout" };
-	const struct msg_worker_over *msg = arg;
-	struct sandbox *sb = w->sandbox;
-	size_t i;
-
-	/* Why the agent did not come up is better known from the child. */
-	if (sb->state == SB_CREATING && sb->child.pid != 0) {
-		sb->patience = now_ms() + 500;
-		sandbox_wake_in(sb, 500);
-		return;
-	}
-	for (i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-		if (view_is(msg->cause, causes[i]))
-			break;
-	sandbox_end(sb, false, i == 3 ? "lost" : causes[i], "%.*s",
-	    (int)msg->text.n, (const char *)msg->text.p);
-}
-
-static const struct {
-	enum msg_type	 type;
-	void		 (*handler)(struct worker *, const void *);
-} handlers[] = {
-	{ MSG_WORKER_READY, worker_ready },
-	{ MSG_WORKER_GROUPS, worker_groups },
-	{ MSG_WORKER_KILL, worker_kill },
-	{ MSG_WORKER_DONE, worker_done },
-	{ MSG_WORKER_OVER, worker_over },
-};
 
 union worker_msg {
 	struct msg_worker_ready		 ready;
@@ -181,22 +82,57 @@ union worker_msg {
 };
 
 static void
+over_said(struct sandbox *sb, const struct msg_worker_over *msg)
+{
+	static const char *const causes[] = { "expired", "timeout", "lost" };
+	size_t i;
+
+	/* Why the agent did not come up is better known from the child. */
+	if (sb->state == SB_CREATING && sb->child.pid != 0) {
+		sb->patience = now_ms() + 500;
+		sandbox_wake_in(sb, 500);
+		return;
+	}
+	for (i = 0; i < 2 && !view_is(msg->cause, causes[i]); i++)
+		;
+	sandbox_end(sb, false, causes[i], "%.*s", (int)msg->text.n,
+	    (const char *)msg->text.p);
+}
+
+static void
 worker_frame(void *arg, struct frame *f)
 {
 	struct worker *w = arg;
+	struct sandbox *sb = w->sandbox;
 	struct error e = { 0 };
-	union worker_msg msg;
-	size_t i;
+	union worker_msg m;
 
-	if (msg_unpack(f, &msg, &e) == -1 || w->sandbox == NULL) {
+	if (sb == NULL || msg_unpack(f, &m, &e) == -1) {
 		log_warn("bad %s from a worker", msg_name(f->type));
 		proc_kill(&w->proc);
 		return;
 	}
-	log_debug("%s: %s", w->sandbox->id, msg_name(f->type));
-	for (i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-		if (handlers[i].type == f->type)
-			handlers[i].handler(w, &msg);
+	log_debug("%s: %s", sb->id, msg_name(f->type));
+	if (sb->state == SB_ENDING)
+		return;
+	switch (f->type) {
+	case MSG_WORKER_READY:
+		sb->is_ready = true;
+		sandbox_wake(sb);
+		break;
+	case MSG_WORKER_GROUPS:
+		group_make(sb, m.groups.count);
+		break;
+	case MSG_WORKER_KILL:
+		group_kill(sb, (uint32_t)m.kill.group);
+		break;
+	case MSG_WORKER_DONE:
+		group_done(sb, (uint32_t)m.done.group);
+		break;
+	case MSG_WORKER_OVER:
+		over_said(sb, &m.over);
+		break;
+	}
 }
 
 /* The channel closes a moment before the process ends, or it is broken. */
@@ -216,13 +152,14 @@ worker_exited(void *arg, int status)
 	struct worker *w = arg;
 
 	(void)status;
-	if (w->sandbox != NULL) {
-		worker_lost(w, "died");
-		return;
-	}
-	if (w->slot != NULL)
-		w->slot->worker = NULL;
-	worker_free(w);
+	if (w->sandbox == NULL) {
+		if (w->slot != NULL)
+			w->slot->worker = NULL;
+		worker_free(w);
+	} else if (w->sandbox->state == SB_ENDING)
+		sandbox_wake(w->sandbox);
+	else
+		sandbox_end(w->sandbox, false, "lost", "the worker died");
 }
 
 /*** From the broker's side ***/
@@ -231,7 +168,6 @@ struct worker *
 worker_new(const struct slot *slot, struct error *e)
 {
 	struct worker *w;
-	struct chan *chan;
 	int pair[2], rv;
 
 	if (fd_pair(SOCK_SEQPACKET, pair) == -1) {
@@ -248,16 +184,10 @@ worker_new(const struct slot *slot, struct error *e)
 		free(w);
 		return NULL;
 	}
-	if ((chan = chan_new(pair[0], 0, 1u << DIR_WB)) == NULL)
-		fatal("out of memory");
-	peer_open(&w->peer, chan, worker_frame, worker_closed, w);
+	w->peer.name = "worker";
+	peer_open(&w->peer, pair[0], 0, 1u << DIR_WB, worker_frame,
+	    worker_closed, w);
 	return w;
-}
-
-static uint64_t
-limit_of(uint64_t value)
-{
-	return value == SPEC_ABSENT ? 0 : value;
 }
 
 /* Map of text to bytes; an array of "NAME=value" for the worker. */
@@ -267,29 +197,33 @@ env_pack(struct view map, struct buf *out, struct error *e)
 	struct view key, value, word;
 	struct buf text = { 0 };
 	struct cursor c;
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 
 	cursor_init(&c, map);
-	if (map.p != NULL && get_map(&c, &n) == -1)
-		return error_key(e, ERR_INVALID, "env", "env: not a map");
+	if (map.p != NULL)
+		get_map(&c, &n);
 	put_array(out, n);
-	for (i = 0; i < n; i++) {
-		if (get_bin(&c, &key, ARGS_BYTES_MAX) == -1 ||
-		    get_bin(&c, &value, ARGS_BYTES_MAX) == -1)
-			break;
+	while (n > 0 && get_bin(&c, &key, ARGS_BYTES_MAX) == 0 &&
+	    get_bin(&c, &value, ARGS_BYTES_MAX) == 0) {
 		text.n = 0;
 		buf_add(&text, key.p, key.n);
 		buf_add(&text, "=", 1);
 		buf_add(&text, value.p, value.n);
-		word.p = text.p;
-		word.n = text.n;
+		word = (struct view){ text.p, text.n };
 		put_bin(out, word);
+		n--;
 	}
 	buf_free(&text);
-	if (i < n || out->has_failed || out->n > ARGS_BYTES_MAX)
+	if (n > 0 || out->has_failed || out->n > ARGS_BYTES_MAX)
 		return error_key(e, ERR_INVALID, "env", "env: not a map of "
 		    "at most %d bytes", ARGS_BYTES_MAX);
 	return 0;
+}
+
+static uint64_t
+limit_of(uint64_t value, uint64_t max)
+{
+	return value == SPEC_ABSENT ? 0 : value > max ? max : value;
 }
 
 int
@@ -301,36 +235,30 @@ worker_start(struct worker *w, struct sandbox *sb, struct error *e)
 		.is_stream = sb->is_stream,
 		.has_groups = cgroup_has(CG_GROUPS),
 		.ends = (uint64_t)sb->ends,
-		.timeout = limit_of(s->timeout),
-		.cpu_time = limit_of(s->cpu_time),
-		.output = limit_of(s->output),
-		.files = limit_of(s->files) > UINT32_MAX ? UINT32_MAX :
-		    limit_of(s->files),
+		.timeout = limit_of(s->timeout, INT64_MAX),
+		.cpu_time = limit_of(s->cpu_time, INT64_MAX),
+		.output = limit_of(s->output, INT64_MAX),
+		.files = limit_of(s->files, UINT32_MAX),
 	};
 	int fds[2] = { sb->agent_fd, sb->event_fd };
 	struct buf env = { 0 };
+	int rv;
 
-	if (env_pack(s->env, &env, e) == -1) {
-		buf_free(&env);
-		return -1;
-	}
-	msg.env.p = env.p;
-	msg.env.n = env.n;
 	w->sandbox = sb;
 	w->slot = NULL;
-	peer_send(&w->peer, MSG_WORKER_START, 0, &msg, fds, 2);
-	sb->agent_fd = sb->event_fd = -1;
+	if ((rv = env_pack(s->env, &env, e)) == 0) {
+		msg.env = (struct view){ env.p, env.n };
+		peer_send(&w->peer, MSG_WORKER_START, 0, &msg, fds, 2);
+		sb->agent_fd = sb->event_fd = -1;
+	}
 	buf_free(&env);
-	return 0;
+	return rv;
 }
 
 void
 worker_send(struct worker *w, enum msg_type type, const void *msg, int fd)
 {
-	if (w == NULL || w->peer.watcher.fd == -1)
-		fd_close(&fd);
-	else
-		peer_send(&w->peer, type, 0, msg, &fd, fd == -1 ? 0 : 1);
+	peer_send(&w->peer, type, 0, msg, &fd, fd == -1 ? 0 : 1);
 }
 
 void

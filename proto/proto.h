@@ -324,6 +324,16 @@ int	 chan_send_lent(struct chan *, enum msg_type, uint32_t, const void *,
 int	 chan_flush(struct chan *, struct error *);	/* -1 when closed */
 size_t	 chan_pending(const struct chan *);		/* unsent bytes */
 
+/* fds.c: descriptors where there is no channel; not in the agent */
+
+#define FDS_KEEP_MAX	32
+
+int	 fds_send(int, const void *, size_t, const int *, int);
+/* Never blocks.  Bytes, and how many fds (the caller's); or -1 and none. */
+ssize_t	 fds_recv(int, void *, size_t, int *, int, int *);
+/* In a child: close all from 3 on but these (-1 are skipped). */
+void	 fds_close_others(const int *, size_t);
+
 /* rpc.c: MessagePack-RPC on a client's stream socket, both sides */
 
 struct rpc;
