@@ -359,12 +359,14 @@ conf_spec_set(struct spec *spec, const char *key, const char *text,
 	} else if (strcmp(key, "image") == 0) {
 		if (strcmp(text, "host") != 0)
 			return error_set(e, ERR_INVALID,
-			    "unknown image \"%s\": there is only \"host\"", text);
+			    "unknown image \"%s\": there is only "
+			    "\"host\"", text);
 		spec->image = view_of("host");
 	} else if (strcmp(key, "network") == 0) {
 		if (strcmp(text, "none") != 0)
 			return error_set(e, ERR_INVALID,
-			    "unknown network \"%s\": there is only \"none\"", text);
+			    "unknown network \"%s\": there is only "
+			    "\"none\"", text);
 		spec->network = view_of("none");
 	} else
 		return limit_set(spec, key, text, e);

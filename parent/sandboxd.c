@@ -152,7 +152,7 @@ front_ready(const char *backend)
 	for (i = 0; i < front.conf->nlistens; i++)
 		log_info("listening on %s", front.conf->listens[i].path);
 	if (front.start.nfds > 0 && !front.start.is_inetd)
-		log_info("listening on %d sockets that were passed",
+		log_info("listening on sockets that were passed: %d",
 		    front.start.nfds);
 	daemon_ready();
 }

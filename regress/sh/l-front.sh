@@ -8,20 +8,19 @@ cp "$builddir/sandboxd" "$tmp/bin/sandboxd"
 cp "$builddir/regress/front/broker" "$tmp/bin/sandboxd-broker"
 echo "listen on \"$tmp/sock\"" >"$conf"
 
-# part NAME: the broker plays this part and is content.
+# part NAME [COMMAND...]: the broker plays this part and is content.
 part() {
+	name=$1
+	shift
 	rc=0
-	within $limit "$tmp/bin/sandboxd" -d -f "$conf" -r "$tmp/run/$1" \
+	within $limit "$@" "$tmp/bin/sandboxd" -d -f "$conf" -r "$tmp/run/$name" \
 	    </dev/null >"$tmp/log" 2>&1 || rc=$?
-	is "$rc" 0 "part $1"
+	is "$rc" 0 "part $name"
 }
 
-for name in hello owners connect offer tunnel events worker destroy create \
+for p in hello owners connect offer tunnel events worker destroy create \
     leave nonsense many deaf confined; do
-	part $name
+	part $p
 done
-(
-	# A few descriptors more than the front needs for itself.
-	ulimit -n 60
-	part full
-)
+# A few descriptors more than the front needs for itself.
+part full prlimit --nofile=60:60
