@@ -383,13 +383,7 @@ group_joins_and_is_done(void **state)
 	driver_exits(d, 1, 0);
 }
 
-static bool
-has_replied(void *arg)
-{
-	return client_has_reply(arg, 100);
-}
-
-/* No group is there: the start waits, and others do not. */
+/* No group is there: the start waits, and other requests do not. */
 static void
 start_waits_for_a_group(void **state)
 {
@@ -401,20 +395,17 @@ start_waits_for_a_group(void **state)
 	int				 fd = dev_null();
 
 	(void)state;
-	d = driver_new(0, NULL);
-	driver_free(d);
-	d = driver_new(WITH_GROUPS, NULL);
-	d->keeps_groups = true;
-	/* The stock that was answered already. */
-	(void)start(d, "");
-	(void)start(d, "");
-	(void)start(d, "");
+	d = driver_new(WITH_GROUPS | KEEPS_GROUPS, NULL);
+	side_expect(d, &d->broker, MSG_WORKER_GROUPS, &u, NULL);
+	assert_int_equal(u.worker_groups.count, GROUPS_AHEAD);
+	side_send(&d->broker, MSG_WORKER_GROUP, &g, fd);
 	(void)start(d, "");
 	id = client_send(&d->client, "exec.start", NULL, 0,
 	    "{'argv':['x'],'env':{'A':'B'}}");
 	driver_call(d, &r, "exec.list", "{}");
 	reply_free(&r);
 	assert_false(client_has_reply(&d->client, id));
+	g.group++;
 	side_send(&d->broker, MSG_WORKER_GROUP, &g, fd);
 	side_expect(d, &d->agent, MSG_AGENT_EXEC, &u, NULL);
 	assert_int_equal(u.agent_exec.flags, EXEC_GROUP);
@@ -431,7 +422,6 @@ start_waits_for_a_group(void **state)
 	reply_is_error(&r, ERR_TIMEOUT, "");
 	reply_free(&r);
 	(void)close(fd);
-	(void)has_replied;
 	driver_free(d);
 }
 

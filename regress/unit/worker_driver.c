@@ -107,8 +107,8 @@ broker_answers(struct driver *d, const struct frame *f)
 	struct msg_worker_group		g;
 	int				fd;
 
-	if (f->type != MSG_WORKER_GROUPS || d->keeps_groups)
-		return f->type == MSG_WORKER_GROUPS;
+	if (f->type != MSG_WORKER_GROUPS || (d->flags & KEEPS_GROUPS))
+		return false;
 	assert_int_equal(msg_unpack(f, &m, NULL), 0);
 	fd = dev_null();
 	while (m.count-- > 0) {

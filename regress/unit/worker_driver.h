@@ -27,6 +27,7 @@
 #define WITH_AGENT	1u	/* the real one, else the test plays it */
 #define WITH_STREAM	2u	/* a byte channel to the agent */
 #define WITH_GROUPS	4u	/* /dev/null is a group that all can join */
+#define KEEPS_GROUPS	8u	/* but the test gives them out */
 
 union message {
 	struct msg_worker_start	 worker_start;
@@ -99,7 +100,6 @@ struct driver {
 	struct side	 agent;		/* without WITH_AGENT */
 	struct client	 client;
 	uint32_t	 next_group;
-	bool		 keeps_groups;	/* WORKER_GROUPS is not answered */
 };
 
 struct driver *driver_new(unsigned int, const struct limits *);
