@@ -56,6 +56,7 @@ struct backend_create {
 	int		 net_ns_fd;	/* fresh, lo up */
 	int		 ipc_ns_fd;
 	int		 uts_ns_fd;	/* hostname "sandbox" */
+	int		 mount_ns_fd;	/* the picture, but /proc and mounts */
 	int		 client_ns_fd;	/* its mount namespace, or -1 */
 	uint64_t	 tmp;		/* bytes of /tmp and /workspace each */
 	uint64_t	 files;		/* RLIMIT_NOFILE inside */
@@ -112,6 +113,9 @@ struct backend {
 /* Before a struct error on error_fd; other text there is a helper's. */
 #define LAUNCH_MAGIC	"\001sandboxd-error"
 
+/* A sealed memfd of the agent for agent_fd, at start; or -1. */
+int	 launch_load_agent(struct error *);
+
 struct backend_launch {
 	const struct backend	*backend;
 	struct backend_create	*create;	/* mounts and client_ns_fd: set here */
@@ -129,12 +133,12 @@ struct backend_launch {
  * receives the client's directories and opens its mount namespace, then
  * enters the backend.  May block; an error goes to error_fd.
  */
-void	 backend_launch(struct backend_launch *) __attribute__((noreturn));
+void	 launch_child(struct backend_launch *) __attribute__((noreturn));
 /*
  * In the broker, of the agent's pid: does the kernel show the ids, no
  * capability, no_new_privs and the filter?  -1 with what is missing.
  */
-int	 backend_verify(const struct backend *, const struct backend_create *,
+int	 verify_agent(const struct backend *, const struct backend_create *,
 	    pid_t, int, struct error *);
 
 /* table.c */
@@ -157,14 +161,19 @@ struct slot_namespaces {
 	int	 net_ns_fd;
 	int	 ipc_ns_fd;
 	int	 uts_ns_fd;
+	int	 mount_ns_fd;
 };
 
 /*
  * Makes the namespaces of the slot that begins at the id: user.max_user_
- * namespaces 0 before its map is written; lo up; hostname set.  All
- * descriptors CLOEXEC and the caller's.  Runs in a child of the broker,
+ * namespaces 0 before its map is written; lo up; hostname set; the picture
+ * of the image "host" as the root.  All descriptors CLOEXEC and the caller's.  Runs in a child of the broker,
  * which passes them on.
  */
 int	 namespace_make(uid_t, struct slot_namespaces *, struct error *);
+/* launch.c: that child; the broker, when its end is readable; the end. */
+void	 launch_namespaces(uid_t, int) __attribute__((noreturn));
+int	 launch_namespaces_recv(int, struct slot_namespaces *, struct error *);
+void	 launch_namespaces_close(struct slot_namespaces *);
 
 #endif

@@ -78,8 +78,16 @@ int	 namespace_user(const char *, const char *, struct error *);
  * private, its owner shown as the sandbox's user.
  */
 int	 ns_mount_clients(const struct backend_create *, int *, struct error *);
-/* From nothing to the whole picture as the root of this mount namespace. */
-int	 ns_mount_picture(const struct backend_create *, int *, struct error *);
+/*
+ * In a mount namespace of its own: the picture for the slot at the id as
+ * the root of it, the old root gone.  image_ns_fd maps the system trees.
+ */
+int	 ns_mount_prepare(uid_t, int, struct error *);
+/*
+ * Where that was prepared: sizes, /proc of this pid namespace, the client's
+ * directories; then the root is read-only.
+ */
+int	 ns_mount_finish(const struct backend_create *, int *, struct error *);
 /* A tmpfs of bytes, its root directory the uid's; MOUNT_ATTR_*; detached. */
 int	 ns_mount_tmpfs(uint64_t, uid_t, unsigned int, struct error *);
 int	 ns_mount_attach(int, int, const char *, struct error *);

@@ -12,6 +12,9 @@
 #include "config.h"
 
 #include <sys/types.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +26,86 @@
 
 #include "backends/backend.h"
 #include "proto/proto.h"
+
+#define HELPER_SECONDS	20
+#ifndef MFD_EXEC
+#define MFD_EXEC	0x10u
+#endif
+
+/*
+ * A copy that nobody can change and, by its mode, nobody can read: the kernel
+ * then keeps the process from being traced from the start.
+ */
+int
+launch_load_agent(struct error *e)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	char path[PATH_LEN_MAX + 1];
+	struct stat st;
+	off_t at = 0;
+	int fd, file;
+
+	if (program_path(path, sizeof(path), "sandboxd-agent", e) == -1)
+		return -1;
+	fd = memfd_create("sandboxd-agent", flags | MFD_EXEC);
+	if (fd == -1 && errno == EINVAL)
+		fd = memfd_create("sandboxd-agent", flags);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1 || file == -1 || fstat(file, &st) == -1 ||
+	    sendfile(fd, file, &at, (size_t)st.st_size) != st.st_size ||
+	    fchmod(fd, 0111) == -1 || fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL |
+	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == -1) {
+		error_sys(e, ERR_UNAVAILABLE, errno, "cannot load %s", path);
+		fd_close(&fd);
+	}
+	fd_close(&file);
+	return fd;
+}
+
+/*** Namespaces made ahead: between the helper and the broker ***/
+
+#define NNAMESPACES	(sizeof(struct slot_namespaces) / sizeof(int))
+
+void
+launch_namespaces(uid_t base, int fd)
+{
+	struct slot_namespaces s;
+	struct error e = { 0 };
+	int rv;
+
+	alarm(HELPER_SECONDS);
+	fds_close_others(&fd, 1);
+	rv = namespace_make(base, &s, &e);
+	_exit(fds_send(fd, &e, sizeof(e), (const int *)&s,
+	    rv == -1 ? 0 : NNAMESPACES) == -1);
+}
+
+int
+launch_namespaces_recv(int fd, struct slot_namespaces *s, struct error *e)
+{
+	struct error said;
+	int n;
+
+	if (fds_recv(fd, &said, sizeof(said), (int *)s, NNAMESPACES, &n) !=
+	    sizeof(said))
+		return error_set(e, ERR_BACKEND, "the helper that makes "
+		    "namespaces ended without a word");
+	if (n == NNAMESPACES)
+		return 0;
+	*e = said;
+	return -1;
+}
+
+void
+launch_namespaces_close(struct slot_namespaces *s)
+{
+	size_t i;
+
+	for (i = 0; i < NNAMESPACES; i++)
+		fd_close((int *)s + i);
+}
+
+/*** The child ***/
 
 static int
 groups_join(const struct backend_launch *l, struct error *e)
@@ -43,8 +126,9 @@ keep_needed(const struct backend_launch *l)
 	const struct backend_create *c = l->create;
 	const int keep[] = {
 		c->user_ns_fd, c->image_ns_fd, c->net_ns_fd, c->ipc_ns_fd,
-		c->uts_ns_fd, c->agent_fd, c->channel_fd, c->error_fd,
-		c->filter_fd, l->offer_fd, l->proc_fd, l->client_pidfd,
+		c->uts_ns_fd, c->mount_ns_fd, c->agent_fd, c->channel_fd,
+		c->error_fd, c->filter_fd, l->offer_fd, l->proc_fd,
+		l->client_pidfd,
 	};
 
 	fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
@@ -102,7 +186,7 @@ client_namespace(const struct backend_launch *l)
 }
 
 void
-backend_launch(struct backend_launch *l)
+launch_child(struct backend_launch *l)
 {
 	struct backend_create *c = l->create;
 	char text[sizeof(LAUNCH_MAGIC) + sizeof(struct error)];

@@ -37,14 +37,20 @@
 #include "proto/proto.h"
 
 #define LIFETIME_MS	10000	/* of a process whose maker died */
-#define NAMESPACES_MAX	3
+#define NAMESPACES_MAX	4
 
 /* What the process inside says once: descriptors, or what failed. */
 struct report {
 	char		 pid[16];	/* of itself, as /proc calls it */
 	int		 fds[NAMESPACES_MAX];
-	int		 sys_errno;	/* 0: all well */
-	char		 what[64];
+	struct error	 error;		/* ERR_NONE: all well */
+};
+
+/* Kinds of namespaces that one process begins. */
+struct kinds {
+	unsigned long		 flags;
+	const char *const	*names;	/* in /proc/self/ns, up to NULL */
+	int			 (*prepare)(uid_t, int, struct error *);
 };
 
 struct member {
@@ -70,55 +76,63 @@ write_file(const char *path, const char *text)
 /*** Inside the new namespace ***/
 
 /* Before there is a map, so before anybody can act in it. */
-static const char *
-prepare_user(void)
+static int
+prepare_user(uid_t base, int image_ns_fd, struct error *e)
 {
 	static const char path[] = "/proc/sys/user/max_user_namespaces";
 
-	return write_file(path, "0\n") == -1 ? path : NULL;
+	(void)base;
+	(void)image_ns_fd;
+	if (write_file(path, "0\n") == -1)
+		return error_sys(e, ERR_BACKEND, errno, "write of %s", path);
+	return 0;
 }
 
-static const char *
-prepare_others(void)
+static int
+prepare_others(uid_t base, int image_ns_fd, struct error *e)
 {
 	struct ifreq request = { .ifr_name = "lo" };
 	int fd;
 
 	if (sethostname("sandbox", 7) == -1 || setdomainname("(none)", 6) == -1)
-		return "hostname";
-	if ((fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) == -1)
-		return "socket";
-	if (ioctl(fd, SIOCGIFFLAGS, &request) == -1)
-		return "loopback interface";
+		return error_sys(e, ERR_BACKEND, errno, "host name");
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd == -1 || ioctl(fd, SIOCGIFFLAGS, &request) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "loopback interface");
 	request.ifr_flags |= IFF_UP;
 	if (ioctl(fd, SIOCSIFFLAGS, &request) == -1)
-		return "loopback interface up";
+		return error_sys(e, ERR_BACKEND, errno,
+		    "loopback interface up");
 	close(fd);
-	return NULL;
+	return ns_mount_prepare(base, image_ns_fd, e);
 }
 
-static void
-member_run(int fd, const char *const *names, const char *(*prepare)(void))
+static int
+open_self(struct report *report, const char *const *names, struct error *e)
 {
-	struct report report = { .sys_errno = 0 };
-	const char *what;
 	char path[64];
 	size_t i;
 
-	what = prepare();
-	for (i = 0; what == NULL && names[i] != NULL; i++) {
+	for (i = 0; names[i] != NULL; i++) {
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
-		report.fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-		if (report.fds[i] == -1)
-			what = path;
+		report->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (report->fds[i] == -1)
+			return error_sys(e, ERR_BACKEND, errno, "open of %s",
+			    path);
 	}
-	if (what == NULL && readlink("/proc/self", report.pid,
-	    sizeof(report.pid) - 1) == -1)
-		what = "/proc/self";
-	if (what != NULL) {
-		report.sys_errno = errno;
-		snprintf(report.what, sizeof(report.what), "%s", what);
-	}
+	if (readlink("/proc/self", report->pid, sizeof(report->pid) - 1) == -1)
+		return error_sys(e, ERR_BACKEND, errno, "link /proc/self");
+	return 0;
+}
+
+/* /proc first: the new root may have none. */
+static void
+member_run(int fd, const struct kinds *k, uid_t base, int image_ns_fd)
+{
+	struct report report = { .error.code = ERR_NONE };
+
+	if (open_self(&report, k->names, &report.error) == 0)
+		k->prepare(base, image_ns_fd, &report.error);
 	if (write(fd, &report, sizeof(report)) == sizeof(report))
 		poll(NULL, 0, LIFETIME_MS);
 	_exit(0);
@@ -135,18 +149,18 @@ member_end(struct member *m)
 }
 
 static int
-member_start(struct member *m, unsigned long flags, const char *const *names,
-    const char *(*prepare)(void), struct error *e)
+member_start(struct member *m, const struct kinds *k, uid_t base,
+    int image_ns_fd, struct error *e)
 {
 	int fds[2];
 	ssize_t n;
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return error_sys(e, ERR_INTERNAL, errno, "pipe");
-	m->pid = (pid_t)syscall(SYS_clone, flags | CLONE_FILES | SIGCHLD,
+	m->pid = (pid_t)syscall(SYS_clone, k->flags | CLONE_FILES | SIGCHLD,
 	    NULL, NULL, NULL, NULL);
 	if (m->pid == 0)
-		member_run(fds[1], names, prepare);
+		member_run(fds[1], k, base, image_ns_fd);
 	if (m->pid == -1) {
 		error_sys(e, ERR_BACKEND, errno, "new namespaces");
 		if (errno == ENOSPC)
@@ -160,13 +174,13 @@ member_start(struct member *m, unsigned long flags, const char *const *names,
 		;
 	close(fds[0]);
 	close(fds[1]);
-	if (n == sizeof(m->report) && m->report.sys_errno == 0)
+	if (n == sizeof(m->report) && m->report.error.code == ERR_NONE)
 		return 0;
 	member_end(m);
 	if (n != sizeof(m->report))
 		return error_set(e, ERR_BACKEND, "namespace process died");
-	return error_sys(e, ERR_BACKEND, m->report.sys_errno,
-	    "namespace set-up: %s", m->report.what);
+	*e = m->report.error;
+	return -1;
 }
 
 static int
@@ -185,10 +199,12 @@ int
 namespace_user(const char *uid_map, const char *gid_map, struct error *e)
 {
 	static const char *const names[] = { "user", NULL };
+	static const struct kinds kinds = { CLONE_NEWUSER, names,
+	    prepare_user };
 	struct member m = { .pid = -1 };
 	int fd, status;
 
-	if (member_start(&m, CLONE_NEWUSER, names, prepare_user, e) == -1)
+	if (member_start(&m, &kinds, 0, -1, e) == -1)
 		return -1;
 	fd = m.report.fds[0];
 	status = member_map(&m, "setgroups", "deny", e);
@@ -212,16 +228,20 @@ close_all(struct slot_namespaces *s)
 	fd_close(&s->net_ns_fd);
 	fd_close(&s->ipc_ns_fd);
 	fd_close(&s->uts_ns_fd);
+	fd_close(&s->mount_ns_fd);
 }
 
 int
 namespace_make(uid_t base, struct slot_namespaces *s, struct error *e)
 {
-	static const char *const names[] = { "net", "ipc", "uts", NULL };
+	static const char *const names[] = { "net", "ipc", "uts", "mnt",
+	    NULL };
+	static const struct kinds kinds = { CLONE_NEWNET | CLONE_NEWIPC |
+	    CLONE_NEWUTS | CLONE_NEWNS, names, prepare_others };
 	struct member m = { .pid = -1 };
 	char map[64];
 
-	*s = (struct slot_namespaces){ -1, -1, -1, -1, -1 };
+	*s = (struct slot_namespaces){ -1, -1, -1, -1, -1, -1 };
 	snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", base + SLOT_ROOT,
 	    SLOT_USER, base + SLOT_USER);
 	if ((s->user_ns_fd = namespace_user(map, map, e)) == -1)
@@ -229,12 +249,12 @@ namespace_make(uid_t base, struct slot_namespaces *s, struct error *e)
 	snprintf(map, sizeof(map), "0 %u 1\n", base + SLOT_ROOT);
 	if ((s->image_ns_fd = namespace_user(map, map, e)) == -1)
 		goto fail;
-	if (member_start(&m, CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
-	    names, prepare_others, e) == -1)
+	if (member_start(&m, &kinds, base, s->image_ns_fd, e) == -1)
 		goto fail;
 	s->net_ns_fd = m.report.fds[0];
 	s->ipc_ns_fd = m.report.fds[1];
 	s->uts_ns_fd = m.report.fds[2];
+	s->mount_ns_fd = m.report.fds[3];
 	member_end(&m);
 	return 0;
 fail:

@@ -67,7 +67,7 @@ ns_probe(bool is_root, struct error *e)
 	return 0;
 }
 
-/* Namespaces that were made ahead, and two that begin where we are. */
+/* Namespaces that were made ahead, and one that begins where we are. */
 static int
 ns_join(const struct backend_create *c, struct error *e)
 {
@@ -79,6 +79,7 @@ ns_join(const struct backend_create *c, struct error *e)
 		{ "network", c->net_ns_fd, CLONE_NEWNET },
 		{ "ipc", c->ipc_ns_fd, CLONE_NEWIPC },
 		{ "uts", c->uts_ns_fd, CLONE_NEWUTS },
+		{ "mount", c->mount_ns_fd, CLONE_NEWNS },
 	};
 	size_t i;
 
@@ -86,9 +87,9 @@ ns_join(const struct backend_create *c, struct error *e)
 		if (setns(ahead[i].fd, ahead[i].kind) == -1)
 			return error_sys(e, ERR_BACKEND, errno,
 			    "joining the %s namespace", ahead[i].name);
-	if (unshare(CLONE_NEWNS | CLONE_NEWCGROUP) == -1)
+	if (unshare(CLONE_NEWCGROUP) == -1)
 		return error_sys(e, ERR_BACKEND, errno,
-		    "new mount and cgroup namespaces");
+		    "new cgroup namespace");
 	return 0;
 }
 
@@ -114,7 +115,7 @@ ns_enter(const struct backend_create *c, struct error *e)
 	/* Before we leave the host's mount namespace, as most are there. */
 	if (c->nmounts > 0 && ns_mount_clients(c, fds, e) == -1)
 		return -1;
-	if (ns_join(c, e) == -1 || ns_mount_picture(c, fds, e) == -1 ||
+	if (ns_join(c, e) == -1 || ns_mount_finish(c, fds, e) == -1 ||
 	    child_limits(c->files, e) == -1 || ns_become(c, e) == -1)
 		return -1;
 	if ((agent_fd = child_descriptors(c, e)) == -1 ||

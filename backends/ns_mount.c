@@ -4,8 +4,10 @@
 /*
  * Builds the root of a sandbox: a tmpfs of our own with the picture of the
  * image "host" on it, from detached mounts that are moved into place by
- * descriptor.  Runs in the child of a create, as real root in a mount
- * namespace of its own, before anything untrusted runs there.
+ * descriptor.  Runs as real root in the sandbox's mount namespace, before
+ * anything untrusted runs there: most of it ahead, in a helper of the
+ * broker, the rest in the child of the create.  Leaving the old root waits
+ * for RCU, milliseconds on a busy machine, and so belongs to the first part.
  *
  * Trusts the host's /, /usr and the few names in /etc that it takes.  Trusts
  * nothing in a client's directory: no symbolic link is followed in one, and
@@ -38,10 +40,12 @@
 #define SKELETON_BYTES	(1024 * 1024)	/* beyond what /tmp may hold */
 #define INODE_BYTES	4096		/* one inode for so many bytes */
 #define INODES_MIN	4096
+#define BYTES_AHEAD	(1024 * 1024)	/* until the limit is known */
 
 /* Our file systems, where a mount may make its destination. */
 struct tree {
-	const struct backend_create *c;
+	uid_t		 base;		/* of the slot */
+	int		 image_ns_fd;
 	int		 root_fd;
 	dev_t		 root_dev;
 	dev_t		 work_dev;
@@ -72,6 +76,16 @@ finish(int fd, const char *type, unsigned int attributes, struct error *e)
 	return mount_fd;
 }
 
+/* How much a tmpfs may hold. */
+static int
+set_size(int fd, uint64_t bytes)
+{
+	if (set_number(fd, "size", bytes, "u") == -1)
+		return -1;
+	return set_number(fd, "nr_inodes", bytes / INODE_BYTES + INODES_MIN,
+	    "u");
+}
+
 int
 ns_mount_tmpfs(uint64_t bytes, uid_t uid, unsigned int attributes,
     struct error *e)
@@ -80,9 +94,7 @@ ns_mount_tmpfs(uint64_t bytes, uid_t uid, unsigned int attributes,
 
 	if (fd == -1)
 		return error_sys(e, ERR_BACKEND, errno, "fsopen of tmpfs");
-	if (set_number(fd, "size", bytes, "u") == -1 ||
-	    set_number(fd, "nr_inodes", bytes / INODE_BYTES + INODES_MIN,
-	    "u") == -1 || set_number(fd, "uid", uid, "u") == -1 ||
+	if (set_size(fd, bytes) == -1 || set_number(fd, "uid", uid, "u") == -1 ||
 	    set_number(fd, "gid", uid, "u") == -1 ||
 	    set_number(fd, "mode", 0755, "o") == -1) {
 		error_sys(e, ERR_BACKEND, errno, "options of a tmpfs");
@@ -93,9 +105,8 @@ ns_mount_tmpfs(uint64_t bytes, uid_t uid, unsigned int attributes,
 }
 
 static int
-new_devpts(const struct backend_create *c, struct error *e)
+new_devpts(uid_t user, struct error *e)
 {
-	uid_t user = c->slot_base + SLOT_USER;
 	int fd = fsopen("devpts", FSOPEN_CLOEXEC);
 
 	if (fd == -1)
@@ -301,22 +312,24 @@ open_destination(const struct tree *t, const char *dst, struct error *e)
 }
 
 static int
-mount_clients(const struct tree *t, const int *fds, struct error *e)
+mount_clients(const struct tree *t, const struct backend_create *c,
+    const int *fds, struct error *e)
 {
+	const char *dst;
 	int fd, i, status;
 
-	for (i = 0; i < t->c->nmounts; i++) {
-		if ((fd = open_destination(t, t->c->mounts[i].dst, e)) == -1) {
-			error_path(e, t->c->mounts[i].dst);
+	for (i = 0; i < c->nmounts; i++) {
+		dst = c->mounts[i].dst;
+		if ((fd = open_destination(t, dst, e)) == -1) {
+			error_path(e, dst);
 			return -1;
 		}
 		status = move_mount(fds[i], "", fd, "",
 		    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 		close(fd);
 		if (status == -1) {
-			error_sys(e, ERR_INVALID, errno,
-			    "mount on %s", t->c->mounts[i].dst);
-			error_path(e, t->c->mounts[i].dst);
+			error_sys(e, ERR_INVALID, errno, "mount on %s", dst);
+			error_path(e, dst);
 			return -1;
 		}
 		close(fds[i]);
@@ -428,7 +441,7 @@ bind_device(const struct tree *t, const char *path, dev_t number,
 static int
 make_devices(const struct tree *t, struct error *e)
 {
-	uid_t owner = t->c->slot_base + SLOT_ROOT;
+	uid_t owner = t->base + SLOT_ROOT;
 	const struct picture_device *d;
 	char path[32];
 
@@ -482,7 +495,7 @@ mount_system(const char *path, void *arg, struct error *e)
 
 	snprintf(host, sizeof(host), "/%s", path);
 	fd = copy_mount(AT_FDCWD, host, AT_RECURSIVE, attributes,
-	    t->c->image_ns_fd);
+	    t->image_ns_fd);
 	/* A file system below cannot map ids: its owners are nobody then. */
 	if (fd == -1 && (errno == EINVAL || errno == EPERM))
 		fd = copy_mount(AT_FDCWD, host, AT_RECURSIVE, attributes, -1);
@@ -571,7 +584,7 @@ fail:
  * which is read-only otherwise: one file system, one size for all of them.
  */
 static int
-mount_scratch(struct tree *t, struct error *e)
+mount_scratch(const struct tree *t, struct error *e)
 {
 	static const struct {
 		const char	*path;
@@ -580,8 +593,7 @@ mount_scratch(struct tree *t, struct error *e)
 		{ "tmp", SAFE }, { "var/tmp", SAFE }, { "run", SAFE },
 		{ "dev/shm", SAFE | MOUNT_ATTR_NOEXEC },
 	};
-	uid_t user = t->c->slot_base + SLOT_USER;
-	struct stat st;
+	uid_t user = t->base + SLOT_USER;
 	size_t i;
 	int fd;
 
@@ -595,24 +607,21 @@ mount_scratch(struct tree *t, struct error *e)
 		if (attach(fd, t->root_fd, windows[i].path, e) == -1)
 			return -1;
 	}
-	if ((fd = new_devpts(t->c, e)) == -1 ||
+	if ((fd = new_devpts(user, e)) == -1 ||
 	    attach(fd, t->root_fd, "dev/pts", e) == -1)
 		return -1;
-	if ((fd = ns_mount_tmpfs(t->c->tmp, user, SAFE, e)) == -1)
+	if ((fd = ns_mount_tmpfs(BYTES_AHEAD, user, SAFE, e)) == -1)
 		return -1;
-	if (fstat(fd, &st) == -1)
-		return failed("stat", "workspace", e);
-	t->work_dev = st.st_dev;
 	return attach(fd, t->root_fd, "workspace", e);
 }
 
 /*** The whole ***/
 
-/* Everything in the tree but the client's part; the root is mounted. */
+/* The picture but for what a create decides; the root is mounted. */
 static int
 fill(struct tree *t, struct error *e)
 {
-	uid_t owner = t->c->slot_base + SLOT_ROOT;
+	uid_t owner = t->base + SLOT_ROOT;
 	int status;
 
 	/*
@@ -626,7 +635,7 @@ fill(struct tree *t, struct error *e)
 		status = mount_systems(t, e);
 	setfsuid(0);
 	setfsgid(0);
-	if (status == -1 || make_devices(t, e) == -1 || mount_proc(t, e) == -1)
+	if (status == -1 || make_devices(t, e) == -1)
 		return -1;
 	return mount_scratch(t, e);
 }
@@ -655,31 +664,64 @@ change_root(const struct tree *t, struct error *e)
 }
 
 int
-ns_mount_picture(const struct backend_create *c, int *fds, struct error *e)
+ns_mount_prepare(uid_t base, int image_ns_fd, struct error *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	struct tree t = { .c = c, .root_fd = -1 };
-	struct stat st;
+	struct tree t = { .base = base, .image_ns_fd = image_ns_fd };
 
 	umask(0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "private mounts");
-	t.root_fd = ns_mount_tmpfs(c->tmp + SKELETON_BYTES,
-	    c->slot_base + SLOT_ROOT, MOUNT_ATTR_NOSUID, e);
+	t.root_fd = ns_mount_tmpfs(BYTES_AHEAD, base + SLOT_ROOT,
+	    MOUNT_ATTR_NOSUID, e);
 	if (t.root_fd == -1)
 		return -1;
-	if (fstat(t.root_fd, &st) == -1)
-		return error_sys(e, ERR_BACKEND, errno, "stat of the root");
-	t.root_dev = st.st_dev;
 	/* On top of the old root: reached by the descriptor alone. */
 	if (ns_mount_attach(t.root_fd, AT_FDCWD, "/", e) == -1 ||
-	    fill(&t, e) == -1 || mount_clients(&t, fds, e) == -1)
+	    fill(&t, e) == -1 || change_root(&t, e) == -1)
+		return -1;
+	close(t.root_fd);
+	return 0;
+}
+
+/* Gives a tmpfs of the prepared picture its size; its device, or 0. */
+static int
+resize(int dir_fd, const char *path, uint64_t bytes, dev_t *dev,
+    struct error *e)
+{
+	struct stat st;
+	int fd, status = -1;
+
+	fd = fspick(dir_fd, path, FSPICK_CLOEXEC);
+	if (fd != -1 && set_size(fd, bytes) == 0 &&
+	    fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0 &&
+	    fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		status = 0;
+	if (status == -1)
+		error_sys(e, ERR_BACKEND, errno, "size of \"%s\"", path);
+	else
+		*dev = st.st_dev;
+	fd_close(&fd);
+	return status;
+}
+
+int
+ns_mount_finish(const struct backend_create *c, int *fds, struct error *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	struct tree t = { .base = c->slot_base, .image_ns_fd = -1 };
+
+	t.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (t.root_fd == -1)
+		return error_sys(e, ERR_BACKEND, errno, "open of the root");
+	if (resize(t.root_fd, ".", c->tmp + SKELETON_BYTES, &t.root_dev,
+	    e) == -1 || resize(t.root_fd, "workspace", c->tmp, &t.work_dev,
+	    e) == -1)
+		return -1;
+	if (mount_proc(&t, e) == -1 || mount_clients(&t, c, fds, e) == -1)
 		return -1;
 	if (mount_setattr(t.root_fd, "", AT_EMPTY_PATH, &attr,
 	    sizeof(attr)) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "read-only root");
-	if (change_root(&t, e) == -1)
-		return -1;
 	close(t.root_fd);
 	umask(022);
 	return 0;

@@ -9,9 +9,6 @@
  */
 
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -28,41 +25,19 @@
 #define LOOK_MAX_MS	500
 #define TMP_DEFAULT	(64ull * 1024 * 1024)
 #define FILES_DEFAULT	1024
-#ifndef MFD_EXEC
-#define MFD_EXEC	0x10u
-#endif
 
 static int agent_file = -1;
 static int filter_fd = -1;
 static struct sock_fprog filter;
 
-/*
- * A copy of the agent that nobody can change and, by its mode, nobody can
- * read: the kernel then keeps the process from being traced from the start.
- */
 void
 environment_init(void)
 {
-	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	char path[PATH_LEN_MAX + 1];
 	struct error e = { 0 };
-	struct stat st;
-	off_t at = 0;
-	int fd;
 
-	if (program_path(path, sizeof(path), "sandboxd-agent", &e) == -1 ||
+	if ((agent_file = launch_load_agent(&e)) == -1 ||
 	    filter_base(&filter, &filter_fd, &e) == -1)
 		fatal("%s; %s", e.message, e.fix);
-	agent_file = memfd_create("sandboxd-agent", flags | MFD_EXEC);
-	if (agent_file == -1 && errno == EINVAL)
-		agent_file = memfd_create("sandboxd-agent", flags);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (agent_file == -1 || fd == -1 || fstat(fd, &st) == -1 ||
-	    sendfile(agent_file, fd, &at, (size_t)st.st_size) != st.st_size ||
-	    fchmod(agent_file, 0111) == -1 || fcntl(agent_file, F_ADD_SEALS,
-	    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == -1)
-		fatal("cannot load %s: %s", path, strerror(errno));
-	close(fd);
 }
 
 /*** environment ***/
@@ -78,7 +53,8 @@ create_fill(const struct sandbox *sb, struct backend_create *c)
 		.owner_uid = sb->uid,
 		.owner_gid = sb->gid,
 		.user_ns_fd = -1, .image_ns_fd = -1, .net_ns_fd = -1,
-		.ipc_ns_fd = -1, .uts_ns_fd = -1, .client_ns_fd = -1,
+		.ipc_ns_fd = -1, .uts_ns_fd = -1, .mount_ns_fd = -1,
+		.client_ns_fd = -1,
 		.tmp = s->tmp == SPEC_ABSENT ? TMP_DEFAULT : s->tmp,
 		.files = s->files == SPEC_ABSENT ? FILES_DEFAULT : s->files,
 		.agent_fd = agent_file,
@@ -97,6 +73,7 @@ create_fill(const struct sandbox *sb, struct backend_create *c)
 	c->net_ns_fd = sb->slot->ns.net_ns_fd;
 	c->ipc_ns_fd = sb->slot->ns.ipc_ns_fd;
 	c->uts_ns_fd = sb->slot->ns.uts_ns_fd;
+	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
 }
 
 static void
@@ -155,7 +132,7 @@ environment_run(struct sandbox *sb, struct error *e)
 		    child_exited, sb, e);
 	create.error_fd = pair[1];
 	if (rv == 0)
-		backend_launch(&l);
+		launch_child(&l);
 	while (l.njoins > 0)
 		close(l.joins[--l.njoins]);
 	fd_close(&clone_fd);
@@ -336,7 +313,7 @@ verify_run(struct sandbox *sb, struct error *e)
 	struct backend_create c;
 
 	create_fill(sb, &c);
-	if (backend_verify(sb->backend, &c, sb->agent_pid, priv_proc_fd(),
+	if (verify_agent(sb->backend, &c, sb->agent_pid, priv_proc_fd(),
 	    e) == -1)
 		return -1;
 	if (!cgroup_holds(sb->id, sb->agent_pid))

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "broker.h"
@@ -25,7 +26,7 @@
 #define SLOTS_DIR	"/run/sandboxd-slots"
 #define SLOTS_AHEAD	2
 #define HELPER_SECONDS	20
-#define NFDS		5
+#define NFDS		6
 
 static TAILQ_HEAD(, slot) stock = TAILQ_HEAD_INITIALIZER(stock);
 static size_t nstock, nmaking;	/* of the stock, still in the making */
@@ -112,18 +113,8 @@ slot_lock(struct error *e)
 	s->base = first + number * SLOT_SIZE;
 	s->lock_fd = fd;
 	s->helper_fd = -1;
-	s->ns = (struct slot_namespaces){ -1, -1, -1, -1, -1 };
+	s->ns = (struct slot_namespaces){ -1, -1, -1, -1, -1, -1 };
 	return s;
-}
-
-void
-slot_close_namespaces(struct slot *s)
-{
-	fd_close(&s->ns.user_ns_fd);
-	fd_close(&s->ns.image_ns_fd);
-	fd_close(&s->ns.net_ns_fd);
-	fd_close(&s->ns.ipc_ns_fd);
-	fd_close(&s->ns.uts_ns_fd);
 }
 
 static void
@@ -135,31 +126,12 @@ slot_free(struct slot *s)
 	fd_close(&s->helper_fd);
 	if (s->worker != NULL)
 		worker_free(s->worker);
-	slot_close_namespaces(s);
+	launch_namespaces_close(&s->ns);
 	fd_close(&s->lock_fd);
 	free(s);
 }
 
 /*** Made ahead ***/
-
-static void
-helper_child(const struct slot *s, int fd)
-{
-	struct slot_namespaces ns;
-	struct error e = { 0 };
-	int fds[NFDS], n = 0;
-
-	alarm(HELPER_SECONDS);
-	fds_close_others(&fd, 1);
-	if (namespace_make(s->base, &ns, &e) == 0) {
-		fds[n++] = ns.user_ns_fd;
-		fds[n++] = ns.image_ns_fd;
-		fds[n++] = ns.net_ns_fd;
-		fds[n++] = ns.ipc_ns_fd;
-		fds[n++] = ns.uts_ns_fd;
-	}
-	_exit(fds_send(fd, &e, sizeof(e), fds, n) == -1);
-}
 
 static void
 helper_answer(void *arg, uint32_t events)
@@ -174,7 +146,7 @@ helper_answer(void *arg, uint32_t events)
 		    "namespaces ended without a word");
 	else if (n == NFDS)
 		s->ns = (struct slot_namespaces){ fds[0], fds[1], fds[2],
-		    fds[3], fds[4] };
+		    fds[3], fds[4], fds[5] };
 	loop_del(&s->watcher);
 	fd_close(&s->helper_fd);
 	nmaking--;
@@ -196,7 +168,7 @@ slot_make(struct error *e)
 	}
 	s->helper_fd = pair[0];
 	if ((rv = proc_fork(&s->helper, 0, -1, NULL, NULL, e)) == 0)
-		helper_child(s, pair[1]);
+		launch_namespaces(s->base, pair[1]);
 	close(pair[1]);
 	if (rv == -1) {
 		slot_free(s);

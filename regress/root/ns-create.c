@@ -49,7 +49,8 @@
 static struct backend_mount mounts[MOUNTS_MAX];
 static struct backend_create create = { .id = "sb_0123456789abcdef",
 	.user_ns_fd = -1, .image_ns_fd = -1, .net_ns_fd = -1, .ipc_ns_fd = -1,
-	.uts_ns_fd = -1, .client_ns_fd = -1, .tmp = 64 << 20, .files = 1024,
+	.uts_ns_fd = -1, .mount_ns_fd = -1, .client_ns_fd = -1,
+	.tmp = 64 << 20, .files = 1024,
 	.agent_fd = -1, .channel_fd = -1, .error_fd = -1, .mounts = mounts };
 
 /* What the broker's drop does, without libcap-ng. */
@@ -106,6 +107,7 @@ make_namespaces(void)
 	create.net_ns_fd = s.net_ns_fd;
 	create.ipc_ns_fd = s.ipc_ns_fd;
 	create.uts_ns_fd = s.uts_ns_fd;
+	create.mount_ns_fd = s.mount_ns_fd;
 }
 
 static void
@@ -116,6 +118,7 @@ close_namespaces(void)
 	fd_close(&create.net_ns_fd);
 	fd_close(&create.ipc_ns_fd);
 	fd_close(&create.uts_ns_fd);
+	fd_close(&create.mount_ns_fd);
 }
 
 static void
@@ -194,9 +197,9 @@ run(const struct backend *b, const char *command, bool is_timed)
 	close(channel[1]);
 	close(errors[1]);
 	close(texts[1]);
-	if (write(channel[0], command, strlen(command)) !=
-	    (ssize_t)strlen(command) || shutdown(channel[0], SHUT_WR) == -1)
-		warn("command");
+	/* A child that failed is told of below. */
+	send(channel[0], command, strlen(command), MSG_NOSIGNAL);
+	shutdown(channel[0], SHUT_WR);
 	poll_fd = (struct pollfd){ channel[0], POLLIN, 0 };
 	if (poll(&poll_fd, 1, CREATE_MS) != 1)
 		errx(99, "no answer in time");
