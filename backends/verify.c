@@ -100,7 +100,7 @@ rights_verify(const struct backend *b, bool is_root, const char *text,
 }
 
 int
-backend_verify(const struct backend *b, const struct backend_create *c,
+verify_agent(const struct backend *b, const struct backend_create *c,
     pid_t pid, int proc_fd, struct error *e)
 {
 	char path[32], text[8192];

@@ -70,44 +70,9 @@ const char *instance_name(void);	/* of cgroups: "main", "x-1a2b3c4d" */
 void	 instance_sweep(void);
 void	 instance_remove(bool);		/* all, as it is private */
 
-/* policy.c; the members that a map fills are named as its keys */
-
-struct policy_listen {
-	struct view	 path;
-	uint64_t	 mode;
-	uint64_t	 gid;		/* 0: leave it */
-};
-
-struct policy_profile {
-	struct view	 name;
-	struct view	 spec;
-	struct spec	 values;
-};
-
-struct policy_rule {
-	bool		 permit;
-	struct view	 subject;	/* all user group */
-	uint64_t	 id;
-	struct view	 profile;
-	struct view	 backend;
-};
+/* policy.c */
 
 #define BACKENDS_MAX	16
-
-struct policy {
-	struct buf	 bytes;		/* all views point in here */
-	uint64_t	 uid, gid;	/* the front's */
-	uint64_t	 base, count;	/* ids of slots */
-	bool		 private;
-	struct view	 listen, order, override, defaults, profiles, rules;
-	const struct backend *backends[BACKENDS_MAX];	/* the order */
-	size_t		 nbackends;
-	struct spec	 defaults_spec;
-	struct policy_listen *listen_rows;
-	struct policy_profile *profile_rows;
-	struct policy_rule *rule_rows;
-	uint32_t	 nlisten, nprofile, nrule;
-};
 
 /* Who asks. */
 struct subject {
@@ -123,13 +88,13 @@ struct judged {
 	unsigned int	 asked;		/* limits not from defaults, by index */
 };
 
-int	 policy_unpack(struct view, struct error *);
+int	 policy_set(struct view, struct error *);
 const struct policy *policy_get(void);	/* NULL before */
+const struct backend *policy_backend(size_t);	/* of the order; or NULL */
 int	 policy_judge(struct view, struct judged *, struct error *);
 /* May this subject have this backend, and is it above the floor? */
 int	 policy_judge_backend(const struct subject *, const struct judged *,
 	    const struct backend *, bool, struct error *);
-uint64_t *spec_value(const struct spec *, size_t);	/* of spec_limits */
 
 /* accept.c */
 
@@ -189,7 +154,6 @@ int	 slot_take(bool, struct slot **, struct error *);
 /* Back to the stock if nothing foreign ran in it, else let go. */
 void	 slot_give(struct slot *, bool);
 void	 slot_fill(void);		/* make some ahead */
-void	 slot_close_namespaces(struct slot *);
 void	 slot_end(void);
 
 /* cgroup.c */

@@ -113,76 +113,53 @@ list_has(const char *list, const char *end, const char *word)
 
 /*** Where our own groups are ***/
 
-/* Our path in the hierarchy with the controller; "" is v2. */
-static int
-own_path(const char *self, const char *controller, char *out, size_t cap)
+/* The next line of a text, cut if it is very long. */
+static const char *
+line_next(const char *p, char *line, size_t cap)
 {
-	const char *line, *list, *path, *end;
+	size_t n = strcspn(p, "\n");
 
-	for (line = self; *line != '\0'; line = *end == '\0' ? end : end + 1) {
-		end = line + strcspn(line, "\n");
-		list = line + strcspn(line, ":") + 1;
-		path = list + strcspn(list, ":") + 1;
-		if (path >= end || (size_t)(end - path) >= cap ||
-		    !(*controller == '\0' ? path == list + 1 :
-		    list_has(list, path - 1, controller)))
-			continue;
-		memcpy(out, path, (size_t)(end - path));
-		out[end - path] = '\0';
-		return 0;
-	}
-	return -1;
+	if (*p == '\0')
+		return NULL;
+	snprintf(line, cap, "%.*s", (int)n, p);
+	return p + n + (p[n] == '\n');
 }
 
-/* The directory of that path, if this line of mountinfo shows it. */
+/*
+ * Our own group's directory in the hierarchy with the controller; "" is v2.
+ * The mount's root may be ours or above; or another namespace made it.
+ */
 static int
-mount_path(char *line, const char *controller, const char *own, char *out,
+place_find(const char *self, const char *mounts, const char *name, char *out,
     size_t cap)
 {
-	char *field[6], *rest, *type;
+	static char line[16384], own[4096], root[4096], point[4096];
+	char words[512], type[32];
+	const char *p;
 	size_t n;
-	int i;
+	int len;
 
-	if ((rest = strstr(line, " - ")) == NULL)
+	for (p = self; (p = line_next(p, line, sizeof(line))) != NULL; )
+		if (*name == '\0' ? sscanf(line, "0::%4095s", own) == 1 :
+		    sscanf(line, "%*d:%511[^:]:%4095s", words, own) == 2 &&
+		    list_has(words, words + strlen(words), name))
+			break;
+	if (p == NULL)
 		return -1;
-	*rest = '\0';
-	rest += 3;
-	for (i = 0; i < 6; i++)
-		if ((field[i] = strsep(&line, " ")) == NULL)
-			return -1;
-	type = strsep(&rest, " ");
-	strsep(&rest, " ");		/* the source; options are left */
-	if (rest == NULL || strcmp(type, *controller == '\0' ? "cgroup2" :
-	    "cgroup") != 0 || (*controller != '\0' &&
-	    !list_has(rest, rest + strlen(rest), controller)))
-		return -1;
-	/* Its root may be ours or above; or another namespace made it. */
-	n = strcmp(field[3], "/") == 0 ? 0 : strlen(field[3]);
-	if (strncmp(own, field[3], n) != 0 ||
-	    (own[n] != '\0' && own[n] != '/'))
-		return -1;
-	if (strcmp(own + n, "/") == 0)
-		n++;
-	i = snprintf(out, cap, "%s%s", field[4], own + n);
-	return i > 0 && (size_t)i < cap ? 0 : -1;
-}
-
-static int
-place_find(const char *self, const char *mounts, const char *controller,
-    char *out, size_t cap)
-{
-	char own[PATH_LEN_MAX + 1], line[2 * PATH_LEN_MAX];
-	const char *p, *end;
-
-	if (own_path(self, controller, own, sizeof(own)) == -1)
-		return -1;
-	for (p = mounts; *p != '\0'; p = *end == '\0' ? end : end + 1) {
-		end = p + strcspn(p, "\n");
-		if ((size_t)(end - p) >= sizeof(line))
+	for (p = mounts; (p = line_next(p, line, sizeof(line))) != NULL; ) {
+		if (sscanf(line, "%*s %*s %*s %4095s %4095s %*[^-]- %31s %*s "
+		    "%511s", root, point, type, words) != 4 ||
+		    strcmp(type, *name == '\0' ? "cgroup2" : "cgroup") != 0 ||
+		    (*name != '\0' &&
+		    !list_has(words, words + strlen(words), name)))
 			continue;
-		memcpy(line, p, (size_t)(end - p));
-		line[end - p] = '\0';
-		if (mount_path(line, controller, own, out, cap) == 0)
+		n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+		if (strncmp(own, root, n) != 0 ||
+		    (own[n] != '\0' && own[n] != '/'))
+			continue;
+		len = snprintf(out, cap, "%s%s", point,
+		    strcmp(own + n, "/") == 0 ? "" : own + n);
+		if (len > 0 && (size_t)len < cap)
 			return 0;
 	}
 	return -1;

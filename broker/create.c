@@ -20,46 +20,21 @@
 
 /*** policy ***/
 
-static bool
-destination_is_plain(const char *dst)
-{
-	const char *p;
-	size_t n;
-
-	for (p = dst; *p == '/'; p += n) {
-		n = strcspn(++p, "/");
-		if (n == 0 || (n == 1 && p[0] == '.') ||
-		    (n == 2 && p[0] == '.' && p[1] == '.'))
-			return false;
-	}
-	return p != dst && *p == '\0';
-}
-
 static int
-mounts_read(struct sandbox *sb, struct view packed, struct error *e)
+mounts_read(struct sandbox *sb, struct error *e)
 {
-	struct backend_mount *m;
-	struct cursor c;
-	struct view map, flag;
-	uint64_t fd;
-	uint32_t n;
+	struct spec_mount m[MOUNTS_MAX];
+	int i;
 
-	cursor_init(&c, packed);
-	if (get_array(&c, &n) == -1 || n > MOUNTS_MAX)
-		return error_key(e, ERR_INVALID, "mounts", "too many mounts");
-	sb->mounts = xcalloc(n + 1, sizeof(*sb->mounts));
-	for (; sb->nmounts < (int)n; sb->nmounts++) {
-		m = &sb->mounts[sb->nmounts];
-		if (get_raw(&c, &map) == -1 || map_uint(map, "fd", &fd) == -1
-		    || fd >= MOUNTS_MAX ||
-		    map_text(map, "dst", m->dst, sizeof(m->dst)) == -1 ||
-		    !destination_is_plain(m->dst))
-			return error_key(e, ERR_INVALID, "mounts", "mounts: "
-			    "each needs fd and dst, an absolute path without "
-			    "empty, . or .. parts");
-		flag = map_find(map, "writable");
-		m->is_writable = flag.n == 1 && flag.p[0] == 0xc3;
-		m->fd = (int)fd;
+	if ((sb->nmounts = spec_mounts(&sb->judged.spec, m, e)) == -1)
+		return -1;
+	sb->mounts = xcalloc((size_t)sb->nmounts + 1, sizeof(*sb->mounts));
+	for (i = 0; i < sb->nmounts; i++) {
+		sb->mounts[i].fd = (int)m[i].fd;
+		sb->mounts[i].is_writable = m[i].writable;
+		if (text_copy(sb->mounts[i].dst, sizeof(sb->mounts[i].dst),
+		    m[i].dst) == -1)
+			return error_key(e, ERR_INVALID, "dst", "too long");
 	}
 	return 0;
 }
@@ -86,7 +61,6 @@ backend_try(struct sandbox *sb, const struct client *c,
 static int
 backend_choose(struct sandbox *sb, const struct client *c, struct error *e)
 {
-	const struct policy *p = policy_get();
 	struct view word = sb->judged.spec.backend;
 	struct error why;
 	char name[NAME_LEN_MAX + 1];
@@ -102,9 +76,9 @@ backend_choose(struct sandbox *sb, const struct client *c, struct error *e)
 		return backend_try(sb, c, b, e);
 	}
 	error_set(e, ERR_UNAVAILABLE, "no backend is configured");
-	for (i = 0; i < p->nbackends; i++) {
+	for (i = 0; (b = policy_backend(i)) != NULL; i++) {
 		memset(&why, 0, sizeof(why));
-		if ((rv = backend_try(sb, c, p->backends[i], &why)) != -1)
+		if ((rv = backend_try(sb, c, b, &why)) != -1)
 			return rv;
 		if (i == 0)
 			*e = why;
@@ -132,7 +106,7 @@ policy_run(struct sandbox *sb, struct error *e)
 		sb->ends = now_ms() + (int64_t)s->ttl;
 	if (s->mounts.p == NULL)
 		return STEP_DONE;
-	if (mounts_read(sb, s->mounts, e) == -1)
+	if (mounts_read(sb, e) == -1)
 		return -1;
 	sb->offer_fd = client_take_offer(c, s->offer, e);
 	return sb->offer_fd == -1 ? -1 : STEP_DONE;
@@ -252,13 +226,6 @@ claim_undo(struct sandbox *sb)
 }
 
 static void
-put_pair(struct buf *out, const char *key, const char *value)
-{
-	put_str(out, key);
-	put_str(out, value);
-}
-
-static void
 info_pack(const struct sandbox *sb, struct buf *out)
 {
 	const struct spec *s = &sb->judged.spec;
@@ -281,18 +248,7 @@ info_pack(const struct sandbox *sb, struct buf *out)
 	for (i = 0; i < n; i++)
 		put_str(out, b->protections[i]);
 	put_str(out, "limits");
-	for (n = i = 0; spec_limits[i].name != NULL; i++)
-		n += *spec_value(s, i) != SPEC_ABSENT;
-	put_map(out, n);
-	for (i = 0; spec_limits[i].name != NULL; i++) {
-		if (*spec_value(s, i) == SPEC_ABSENT)
-			continue;
-		put_str(out, spec_limits[i].name);
-		if (spec_limits[i].kind == F_MILLI)
-			put_double(out, (double)*spec_value(s, i) / 1000);
-		else
-			put_uint(out, *spec_value(s, i));
-	}
+	spec_limits_pack(s, out);
 	if (sb->ends != 0) {
 		put_str(out, "expires");
 		put_double(out, (double)(sb->created +
@@ -340,7 +296,7 @@ announce_run(struct sandbox *sb, struct error *e)
 	    fds[1] == -1 ? 1 : 2);
 	buf_free(&info);
 	if (sb->slot != NULL)
-		slot_close_namespaces(sb->slot);
+		launch_namespaces_close(&sb->slot->ns);
 	slot_fill();
 	return STEP_DONE;
 }

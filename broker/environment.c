@@ -74,6 +74,7 @@ create_fill(const struct sandbox *sb, struct backend_create *c)
 	c->ipc_ns_fd = sb->slot->ns.ipc_ns_fd;
 	c->uts_ns_fd = sb->slot->ns.uts_ns_fd;
 	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
+	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
 }
 
 static void

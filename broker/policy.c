@@ -8,48 +8,13 @@
  * profile are defaults and ceilings, `defaults` only defaults.
  */
 
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "broker.h"
 
-#define TABLE_MAX	4096
-#define VALUE(s, n, k, m)						\
-	{ .name = #n, .kind = k, .offset = offsetof(struct s, n), .max = m }
-#define LIST(n, k)	VALUE(policy, n, k, FRAME_BODY_MAX)
-
-static const struct field policy_fields[] = {
-	VALUE(policy, uid, F_UINT, UINT32_MAX),
-	VALUE(policy, gid, F_UINT, UINT32_MAX),
-	VALUE(policy, base, F_UINT, UINT32_MAX),
-	VALUE(policy, count, F_UINT, UINT32_MAX),
-	VALUE(policy, override, F_STR, NAME_LEN_MAX),
-	VALUE(policy, private, F_BOOL, 0),
-	LIST(listen, F_ARRAY), LIST(order, F_ARRAY), LIST(rules, F_ARRAY),
-	LIST(profiles, F_ARRAY), LIST(defaults, F_MAP),
-};
-
-static const struct field listen_fields[] = {
-	VALUE(policy_listen, path, F_STR, PATH_LEN_MAX),
-	VALUE(policy_listen, mode, F_UINT, 0777),
-	VALUE(policy_listen, gid, F_UINT, UINT32_MAX),
-};
-
-static const struct field profile_fields[] = {
-	VALUE(policy_profile, name, F_STR, NAME_LEN_MAX),
-	VALUE(policy_profile, spec, F_MAP, FRAME_BODY_MAX),
-};
-
-static const struct field rule_fields[] = {
-	VALUE(policy_rule, permit, F_BOOL, 0),
-	VALUE(policy_rule, subject, F_STR, 16),
-	VALUE(policy_rule, id, F_UINT, UINT32_MAX),
-	VALUE(policy_rule, profile, F_STR, NAME_LEN_MAX),
-	VALUE(policy_rule, backend, F_STR, NAME_LEN_MAX),
-};
-
 static struct policy policy;
+static const struct backend *order[BACKENDS_MAX];
+static size_t norder;
 static bool has_policy;
 
 const struct policy *
@@ -58,127 +23,43 @@ policy_get(void)
 	return has_policy ? &policy : NULL;
 }
 
-/* An array of maps into a table of rows of that size. */
-static int
-rows_unpack(const struct field *fields, size_t nfields, struct view packed,
-    size_t size, void *table, uint32_t *n, struct error *e)
+/* Of the order, the i-th; NULL at the end. */
+const struct backend *
+policy_backend(size_t i)
 {
-	struct cursor c;
-	struct view map;
-	uint32_t i;
-	char *rows;
-
-	*n = 0;
-	cursor_init(&c, packed);
-	if (packed.p != NULL && (get_array(&c, n) == -1 || *n > TABLE_MAX))
-		return error_set(e, ERR_INVALID, "policy: a bad table");
-	rows = xcalloc(*n + 1, size);
-	memcpy(table, &rows, sizeof(rows));
-	for (i = 0; i < *n; i++)
-		if (get_raw(&c, &map) == -1 || field_unpack_map(fields,
-		    nfields, map, rows + i * size, e) == -1)
-			return -1;
-	return 0;
+	return i < norder ? order[i] : NULL;
 }
 
-#define ROWS(name, packed)	rows_unpack(name##_fields,		\
-	NITEMS(name##_fields), packed, sizeof(struct policy_##name),	\
-	&policy.name##_rows, &policy.n##name, e)
-
-static int
-order_add(struct view word, struct error *e)
+int
+policy_set(struct view packed, struct error *e)
 {
 	char name[NAME_LEN_MAX + 1];
 	const struct backend *b;
-	size_t i;
-
-	if (text_copy(name, sizeof(name), word) == -1)
-		return error_set(e, ERR_INVALID, "policy: a bad order");
-	for (i = 0; name[i] != '\0'; i++)
-		if (name[i] >= 'A' && name[i] <= 'Z')
-			name[i] += 'a' - 'A';
-	if ((b = backend_find(name)) == NULL ||
-	    policy.nbackends == BACKENDS_MAX)
-		return error_key(e, ERR_INVALID, "backend",
-		    "there is no backend %s", name);
-	policy.backends[policy.nbackends++] = b;
-	return 0;
-}
-
-/* SANDBOX_BACKEND of the daemon's environment takes the order's place. */
-static int
-order_unpack(struct error *e)
-{
-	struct view word = policy.override;
-	struct cursor c;
-	uint32_t n;
-
-	if (word.n > 0 && strncasecmp((const char *)word.p, "auto", word.n))
-		return order_add(word, e);
-	cursor_init(&c, policy.order);
-	if (policy.order.p == NULL || get_array(&c, &n) == -1)
-		return error_set(e, ERR_INVALID, "policy: no backend order");
-	while (n-- > 0)
-		if (get_str(&c, &word, NAME_LEN_MAX) == -1 ||
-		    order_add(word, e) == -1)
-			return -1;
-	return 0;
-}
-
-static int
-spec_of(struct view packed, struct spec *s, struct error *e)
-{
-	spec_init(s);
-	return packed.p == NULL ? 0 : spec_unpack(packed, s, e);
-}
-
-/* The frame's bytes are copied: every view of the policy points in there. */
-int
-policy_unpack(struct view packed, struct error *e)
-{
-	struct policy_profile *p;
-	struct view subject;
 	uint32_t i;
+	char *p;
 
-	buf_add(&policy.bytes, packed.p, packed.n);
-	if (policy.bytes.has_failed)
-		fatal("out of memory");
-	packed.p = policy.bytes.p;
-	if (field_unpack_map(policy_fields, NITEMS(policy_fields), packed,
-	    &policy, e) == -1 || order_unpack(e) == -1 ||
-	    spec_of(policy.defaults, &policy.defaults_spec, e) == -1 ||
-	    ROWS(listen, policy.listen) == -1 ||
-	    ROWS(rule, policy.rules) == -1 ||
-	    ROWS(profile, policy.profiles) == -1)
+	if (policy_unpack(packed, &policy, e) == -1)
 		return -1;
-	for (i = 0; i < policy.nprofile; i++) {
-		p = &policy.profile_rows[i];
-		if (spec_of(p->spec, &p->values, e) == -1)
-			return -1;
-	}
-	for (i = 0; i < policy.nrule; i++) {
-		subject = policy.rule_rows[i].subject;
-		if (!view_is(subject, "all") && !view_is(subject, "user") &&
-		    !view_is(subject, "group"))
-			return error_set(e, ERR_INVALID, "policy: a rule "
-			    "for nobody");
+	for (i = 0; i < policy.norder; i++) {
+		if (text_copy(name, sizeof(name), policy.order_rows[i]) == -1)
+			name[0] = '\0';
+		for (p = name; *p != '\0'; p++)
+			if (*p >= 'A' && *p <= 'Z')
+				*p += 'a' - 'A';
+		if ((b = backend_find(name)) == NULL ||
+		    norder == BACKENDS_MAX)
+			return error_key(e, ERR_INVALID, "backend",
+			    "there is no backend %s", name);
+		order[norder++] = b;
 	}
 	has_policy = true;
 	return 0;
 }
 
-/*** Judging ***/
-
 static bool
 view_same(struct view a, struct view b)
 {
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
-uint64_t *
-spec_value(const struct spec *s, size_t i)
-{
-	return (uint64_t *)((uintptr_t)s + spec_limits[i].offset);
 }
 
 /* A word of the request, or the profile's, which nobody may change. */
@@ -208,7 +89,7 @@ limits_fill(struct judged *j, const struct spec *profile, struct error *e)
 		if (*limit == SPEC_ABSENT)
 			*limit = ceiling;
 		if (*limit == SPEC_ABSENT)
-			*limit = *spec_value(&policy.defaults_spec, i);
+			*limit = *spec_value(&policy.default_spec, i);
 		else if (*limit > ceiling)
 			return error_key(e, ERR_INVALID, spec_limits[i].name,
 			    "%s: %llu is above the profile's %llu",
@@ -229,14 +110,14 @@ floor_rank(struct view floor)
 int
 policy_judge(struct view packed, struct judged *j, struct error *e)
 {
-	const struct spec *d = &policy.defaults_spec, *ps;
+	const struct spec *d = &policy.default_spec, *ps;
 	struct spec *s = &j->spec, none;
 	uint32_t i;
 
 	j->asked = 0;
 	spec_init(&none);
 	ps = &none;
-	if (spec_of(packed, s, e) == -1)
+	if (spec_unpack(packed, s, e) == -1)
 		return -1;
 	if (s->profile.p != NULL) {
 		for (i = 0; i < policy.nprofile && !view_same(s->profile,

@@ -63,7 +63,7 @@ probe_start(const struct backend *b)
 	sb->backend = b;
 	sb->uid = geteuid();
 	sb->gid = getegid();
-	sb->judged.spec = policy_get()->defaults_spec;
+	sb->judged.spec = policy_get()->default_spec;
 	/* Not from here: who starts a probe is in the middle of something. */
 	sandbox_wake_in(sb, 0);
 	return probes[i].state = PROBE_RUNNING;
@@ -72,29 +72,22 @@ probe_start(const struct backend *b)
 /*** Who waits for the result ***/
 
 static void
-put_pair(struct buf *out, const char *key, const char *value)
-{
-	put_str(out, key);
-	put_str(out, value);
-}
-
-static void
 check_pack(size_t i, struct buf *out)
 {
-	const struct policy *p = policy_get();
+	const struct backend *b;
 	const struct error *e = &probes[i].error;
 	bool works = probes[i].state == PROBE_WORKS;
 	size_t k;
 
-	for (k = 0; k < p->nbackends &&
-	    probe_state(p->backends[k]) != PROBE_WORKS; k++)
+	for (k = 0; (b = policy_backend(k)) != NULL &&
+	    probe_state(b) != PROBE_WORKS; k++)
 		;
 	put_map(out, 5);
 	put_pair(out, "name", backend_table[i]->name);
 	put_str(out, "works");
 	put_bool(out, works);
 	put_str(out, "chosen");
-	put_bool(out, k < p->nbackends && p->backends[k] == backend_table[i]);
+	put_bool(out, b == backend_table[i]);
 	put_pair(out, "cause", works ? "" : e->message);
 	put_pair(out, "fix", works ? "" : e->fix);
 }
@@ -148,17 +141,17 @@ checks_answer(void)
 void
 probe_order(void)
 {
-	const struct policy *p = policy_get();
+	const struct backend *b;
 	enum probe_state state;
 	size_t i;
 
-	for (i = 0; i < p->nbackends; i++) {
-		if ((state = probe_state(p->backends[i])) == PROBE_UNKNOWN)
-			state = probe_start(p->backends[i]);
+	for (i = 0; (b = policy_backend(i)) != NULL; i++) {
+		if ((state = probe_state(b)) == PROBE_UNKNOWN)
+			state = probe_start(b);
 		if (state == PROBE_RUNNING)
 			return;
 		if (state == PROBE_WORKS) {
-			broker_ready(p->backends[i]->name);
+			broker_ready(b->name);
 			return;
 		}
 	}

@@ -44,7 +44,7 @@ static int
 policy_request(uint32_t id, const union request *r, struct error *e)
 {
 	(void)id;
-	if (policy_unpack(r->policy.policy, e) == -1 || (priv_is_root() &&
+	if (policy_set(r->policy.policy, e) == -1 || (priv_is_root() &&
 	    slot_init(policy_get(), e) == -1) ||
 	    accept_listen(policy_get(), e) == -1) {
 		request_fail(0, e);

@@ -190,36 +190,6 @@ worker_new(const struct slot *slot, struct error *e)
 	return w;
 }
 
-/* Map of text to bytes; an array of "NAME=value" for the worker. */
-static int
-env_pack(struct view map, struct buf *out, struct error *e)
-{
-	struct view key, value, word;
-	struct buf text = { 0 };
-	struct cursor c;
-	uint32_t n = 0;
-
-	cursor_init(&c, map);
-	if (map.p != NULL)
-		get_map(&c, &n);
-	put_array(out, n);
-	while (n > 0 && get_bin(&c, &key, ARGS_BYTES_MAX) == 0 &&
-	    get_bin(&c, &value, ARGS_BYTES_MAX) == 0) {
-		text.n = 0;
-		buf_add(&text, key.p, key.n);
-		buf_add(&text, "=", 1);
-		buf_add(&text, value.p, value.n);
-		word = (struct view){ text.p, text.n };
-		put_bin(out, word);
-		n--;
-	}
-	buf_free(&text);
-	if (n > 0 || out->has_failed || out->n > ARGS_BYTES_MAX)
-		return error_key(e, ERR_INVALID, "env", "env: not a map of "
-		    "at most %d bytes", ARGS_BYTES_MAX);
-	return 0;
-}
-
 static uint64_t
 limit_of(uint64_t value, uint64_t max)
 {
@@ -246,7 +216,7 @@ worker_start(struct worker *w, struct sandbox *sb, struct error *e)
 
 	w->sandbox = sb;
 	w->slot = NULL;
-	if ((rv = env_pack(s->env, &env, e)) == 0) {
+	if ((rv = spec_env_pack(s, &env, e)) == 0) {
 		msg.env = (struct view){ env.p, env.n };
 		peer_send(&w->peer, MSG_WORKER_START, 0, &msg, fds, 2);
 		sb->agent_fd = sb->event_fd = -1;

@@ -192,3 +192,10 @@ put_raw(struct buf *b, struct view v)
 	else
 		buf_add(b, v.p, v.n);
 }
+
+void
+put_pair(struct buf *b, const char *key, const char *value)
+{
+	put_str(b, key);
+	put_str(b, value);
+}

@@ -155,6 +155,7 @@ void	 put_uint(struct buf *, uint64_t);
 void	 put_int(struct buf *, int64_t);
 void	 put_double(struct buf *, double);
 void	 put_str(struct buf *, const char *);
+void	 put_pair(struct buf *, const char *, const char *);	/* of a map */
 void	 put_str_view(struct buf *, struct view);
 void	 put_bin(struct buf *, struct view);
 void	 put_array(struct buf *, uint32_t);
@@ -432,5 +433,62 @@ struct spec_limit {
 	bool		 is_size;	/* bytes: parse_size */
 };
 extern const struct spec_limit spec_limits[];	/* ends with name NULL */
+/* Of a spec, by index of spec_limits. */
+uint64_t *spec_value(const struct spec *, size_t);
+/* Those that are not absent, as a map; seconds and cpus as doubles. */
+void	 spec_limits_pack(const struct spec *, struct buf *);
+/* The environment as an array of "NAME=value" bins. */
+int	 spec_env_pack(const struct spec *, struct buf *, struct error *);
+
+struct spec_mount {
+	struct view	 dst;		/* absolute, no empty, . or .. parts */
+	uint64_t	 fd;		/* index among those offered */
+	bool		 writable;
+};
+
+/* At most MOUNTS_MAX; how many, or -1. */
+int	 spec_mounts(const struct spec *, struct spec_mount *, struct error *);
+
+/* policy.c: the message that arms the broker */
+
+struct policy_listen {
+	struct view	 path;
+	uint64_t	 mode;
+	uint64_t	 gid;		/* 0: leave it */
+};
+
+struct policy_profile {
+	struct view	 name;
+	struct view	 spec;		/* packed */
+	struct spec	 values;
+};
+
+struct policy_rule {
+	bool		 permit;
+	struct view	 subject;	/* all user group */
+	uint64_t	 id;
+	struct view	 profile;	/* empty: any */
+	struct view	 backend;
+};
+
+/* The first part is the map, by its keys; the second what it unpacks to. */
+struct policy {
+	uint64_t	 uid, gid;	/* the front's */
+	uint64_t	 base, count;	/* ids of slots */
+	bool		 private;
+	struct view	 override;
+	struct view	 listen, order, defaults, profiles, rules;
+
+	struct buf	 bytes;		/* all views point in here */
+	struct spec	 default_spec;
+	struct policy_listen *listen_rows;
+	struct policy_profile *profile_rows;
+	struct policy_rule *rule_rows;
+	struct view	*order_rows;	/* names; override's alone if given */
+	uint32_t	 nlisten, nprofile, nrule, norder;
+};
+
+/* Copies the bytes; never freed. */
+int	 policy_unpack(struct view, struct policy *, struct error *);
 
 #endif

@@ -9,6 +9,7 @@
  * what it may ask for is judged by the broker.
  */
 
+#include <stdint.h>
 #include <string.h>
 
 #include "proto.h"
@@ -136,45 +137,58 @@ env_check(struct view map, struct error *e)
 	return 0;
 }
 
-struct mount {
-	struct view	 dst;
-	uint64_t	 fd;
-	bool		 writable;
-};
-
 static const struct field mount_fields[] = {
-	{ .name = "dst", .kind = F_STR, .offset = offsetof(struct mount, dst),
-	    .max = PATH_LEN_MAX, .is_required = true },
-	{ .name = "fd", .kind = F_UINT, .offset = offsetof(struct mount, fd),
-	    .max = MOUNTS_MAX - 1, .is_required = true },
+	{ .name = "dst", .kind = F_STR, .max = PATH_LEN_MAX,
+	    .offset = offsetof(struct spec_mount, dst), .is_required = true },
+	{ .name = "fd", .kind = F_UINT, .max = MOUNTS_MAX - 1,
+	    .offset = offsetof(struct spec_mount, fd), .is_required = true },
 	{ .name = "writable", .kind = F_BOOL,
-	    .offset = offsetof(struct mount, writable) },
+	    .offset = offsetof(struct spec_mount, writable) },
 };
 
-static int
-mounts_check(struct view array, struct error *e)
+/* Absolute, below /, and without empty, "." or ".." parts. */
+static bool
+destination_is_plain(const char *dst)
 {
-	struct mount mount;
+	const char *p;
+	size_t n;
+
+	for (p = dst; *p == '/'; p += n) {
+		n = strcspn(++p, "/");
+		if (n == 0 || (n == 1 && p[0] == '.') ||
+		    (n == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+	}
+	return p != dst && *p == '\0';
+}
+
+int
+spec_mounts(const struct spec *s, struct spec_mount *mounts, struct error *e)
+{
+	char dst[PATH_LEN_MAX + 1];
 	struct cursor c;
 	struct view map;
-	uint32_t n;
+	uint32_t i, n = 0;
 
-	cursor_init(&c, array);
-	if (get_array(&c, &n) == -1 || n > MOUNTS_MAX)
+	cursor_init(&c, s->mounts);
+	if (s->mounts.p != NULL && (get_array(&c, &n) == -1 || n > MOUNTS_MAX))
 		return error_key(e, ERR_INVALID, "mounts",
 		    "mounts: at most %d", MOUNTS_MAX);
-	while (n-- > 0) {
-		memset(&mount, 0, sizeof(mount));
+	for (i = 0; i < n; i++) {
+		memset(&mounts[i], 0, sizeof(mounts[i]));
 		if (get_raw(&c, &map) == -1)
 			return error_key(e, ERR_INVALID, "mounts",
 			    "mounts: not an array");
-		if (field_unpack_map(mount_fields, 3, map, &mount, e) == -1)
+		if (field_unpack_map(mount_fields, 3, map, &mounts[i], e) ==
+		    -1)
 			return -1;
-		if (mount.dst.n == 0 || mount.dst.p[0] != '/')
-			return error_key(e, ERR_INVALID, "dst",
-			    "a mount's dst must be an absolute path");
+		if (text_copy(dst, sizeof(dst), mounts[i].dst) == -1 ||
+		    !destination_is_plain(dst))
+			return error_key(e, ERR_INVALID, "dst", "a mount's "
+			    "dst must be an absolute path below / without "
+			    "empty, . or .. parts");
 	}
-	return 0;
+	return (int)n;
 }
 
 static int
@@ -199,6 +213,8 @@ words_check(const struct spec *s, struct error *e)
 int
 spec_unpack(struct view map, struct spec *s, struct error *e)
 {
+	struct spec_mount mounts[MOUNTS_MAX];
+
 	spec_init(s);
 	if (field_unpack_map(fields, NFIELDS, map, s, e) == -1 ||
 	    words_check(s, e) == -1)
@@ -207,9 +223,7 @@ spec_unpack(struct view map, struct spec *s, struct error *e)
 		return -1;
 	if (s->env.p != NULL && env_check(s->env, e) == -1)
 		return -1;
-	if (s->mounts.p != NULL && mounts_check(s->mounts, e) == -1)
-		return -1;
-	return 0;
+	return spec_mounts(s, mounts, e) == -1 ? -1 : 0;
 }
 
 static bool
@@ -239,4 +253,61 @@ spec_pack(const struct spec *s, struct buf *b)
 		put_str(b, fields[i].name);
 		field_pack(&fields[i], s, b);
 	}
+}
+
+/*** For those who grant it ***/
+
+uint64_t *
+spec_value(const struct spec *s, size_t i)
+{
+	return (uint64_t *)((uintptr_t)s + spec_limits[i].offset);
+}
+
+void
+spec_limits_pack(const struct spec *s, struct buf *b)
+{
+	uint32_t n = 0;
+	size_t i;
+
+	for (i = 0; spec_limits[i].name != NULL; i++)
+		n += *spec_value(s, i) != SPEC_ABSENT;
+	put_map(b, n);
+	for (i = 0; spec_limits[i].name != NULL; i++) {
+		if (*spec_value(s, i) == SPEC_ABSENT)
+			continue;
+		put_str(b, spec_limits[i].name);
+		if (spec_limits[i].kind == F_MILLI)
+			put_double(b, (double)*spec_value(s, i) / 1000);
+		else
+			put_uint(b, *spec_value(s, i));
+	}
+}
+
+int
+spec_env_pack(const struct spec *s, struct buf *b, struct error *e)
+{
+	struct view key, value, word;
+	struct buf text = { 0 };
+	struct cursor c;
+	uint32_t n = 0;
+
+	cursor_init(&c, s->env);
+	if (s->env.p != NULL)
+		get_map(&c, &n);
+	put_array(b, n);
+	while (n > 0 && get_bin(&c, &key, MAP_MAX) == 0 &&
+	    get_bin(&c, &value, MAP_MAX) == 0) {
+		text.n = 0;
+		buf_add(&text, key.p, key.n);
+		buf_add(&text, "=", 1);
+		buf_add(&text, value.p, value.n);
+		word = (struct view){ text.p, text.n };
+		put_bin(b, word);
+		n--;
+	}
+	buf_free(&text);
+	if (n > 0 || b->has_failed || b->n > ARGS_BYTES_MAX)
+		return error_key(e, ERR_INVALID, "env",
+		    "env: more than %d bytes", ARGS_BYTES_MAX);
+	return 0;
 }
