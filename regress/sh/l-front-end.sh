@@ -36,5 +36,5 @@ wait_for gone "$pid"
     >"$tmp/log" 2>&1 &
 front_pid=$!
 wait_for grep -q 'listening on' "$tmp/log"
-kill -INT "$front_pid"
+kill -TERM "$front_pid"
 status 0 wait "$front_pid"
