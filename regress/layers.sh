@@ -19,7 +19,7 @@ may() {
 	[ -d "$1" ] || return 0
 	find "$1" -name '*.[chy]' ${3:+! -name "$3"} -exec \
 	    grep -HnE '^#[ \t]*include' {} + |
-	    sed -e 's|include "\(proto\.h\|messages\.h\|limits\.h\)"|include "proto/\1"|' \
+	    sed -e 's|include "\(proto\.h\|messages\.h\|limits\.h\|loop\.h\)"|include "proto/\1"|' \
 	    -e 's|include "\.\./|include "|' \
 	    -e 's|include "event\.h"|include "proto/event.h"|' \
 	    -e "s|include \"\([a-z_0-9]*\.h\)\"|include \"$1/\1\"|" |
@@ -39,7 +39,7 @@ may proto "${own}proto/|$event" # event glue below
 # list.h: the names alone, for "backend order".
 may parent "$proto|proto/event\.h\"|parent/|$event|pwd\.h|backends/list\.h" \
     confine.c
-may broker "$proto|broker/|backends/backend\.h\"|storage/storage\.h\"" priv.c
+may broker "$proto|proto/loop\.h\"|broker/|backends/backend\.h\"|storage/storage\.h\"" priv.c
 may worker "$proto|proto/event\.h\"|worker/|$event" confine.c
 may agent "$proto|agent/" archive.c
 may backends "${own}proto/(proto|limits)\.h\"|backends/|seccomp\.h"
@@ -99,7 +99,7 @@ if command -v readelf >/dev/null; then
 	needs sandboxd-agent none
 	needs sandboxctl libjansson
 	needs .libs/libsandboxd.so none
-	names='getpw.*|getgr.*|getaddrinfo|gethostby.*|initgroups'
+	names='getpw(nam|uid|ent).*|getgr(nam|gid|ent|ouplist).*|getaddrinfo|gethostby.*|initgroups'
 	lacks sandboxd-broker "event_.*|archive_.*|msgpack_.*|json_.*|$names"
 	lacks sandboxd-worker "capng_.*|archive_.*|execve|execv.*|$names"
 	lacks sandboxd 'capng_.*|archive_.*|msgpack_.*|json_.*|mount|setns'

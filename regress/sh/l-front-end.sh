@@ -32,6 +32,7 @@ wait_for gone "$front_pid"
 wait_for gone "$pid"
 
 # A signal in the foreground is a clean end.
+: >"$tmp/log"
 "$tmp/bin/sandboxd" -d -f "$conf" -r "$tmp/run/stay" </dev/null \
     >"$tmp/log" 2>&1 &
 front_pid=$!
