@@ -118,10 +118,10 @@ int	 launch_load_agent(struct error *);
 
 struct backend_launch {
 	const struct backend	*backend;
-	struct backend_create	*create;	/* mounts and client_ns_fd: set here */
+	struct backend_create	*create;	/* its mounts are set here */
 	struct backend_mount	*mounts;	/* fd: index of those offered */
 	int			 offer_fd;	/* where they wait, or -1 */
-	int			 joins[8];	/* groups: "0" is written to each */
+	int			 joins[8];	/* groups: each gets a "0" */
 	int			 njoins;
 	int			 proc_fd;	/* a /proc that hides nobody */
 	pid_t			 client_pid;
@@ -167,8 +167,8 @@ struct slot_namespaces {
 /*
  * Makes the namespaces of the slot that begins at the id: user.max_user_
  * namespaces 0 before its map is written; lo up; hostname set; the picture
- * of the image "host" as the root.  All descriptors CLOEXEC and the caller's.  Runs in a child of the broker,
- * which passes them on.
+ * of the image "host" as the root.  All descriptors CLOEXEC and the caller's.
+ * Runs in a child of the broker, which passes them on.
  */
 int	 namespace_make(uid_t, struct slot_namespaces *, struct error *);
 /* launch.c: that child; the broker, when its end is readable; the end. */

@@ -4,9 +4,9 @@
 /*
  * Compiles tables of system calls and rules to a seccomp filter: for each
  * architecture a binary search over ranges of numbers with one answer, that
- * ends in the rules of calls whose arguments matter.  Called by the broker once at
- * its start.  Its input is our own tables; its output is fixed for the life
- * of the daemon.
+ * ends in the rules of calls whose arguments matter.  Called by the broker
+ * once at its start.  Its input is our own tables; its output is fixed for
+ * the life of the daemon.
  *
  * Our own and not libseccomp's generator because that one cannot say "all
  * but these, in the low 32 bits", which is what S-121 and S-132 are about,

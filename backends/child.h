@@ -49,7 +49,7 @@ struct picture_device {
 };
 
 /* All end with NULL. */
-extern const char *const picture_system[];	/* directory, or link into usr */
+extern const char *const picture_system[];	/* or links into usr */
 extern const char *const picture_etc[];		/* of the host, read-only */
 extern const struct picture_text picture_files[];
 extern const struct picture_text picture_links[];

@@ -94,7 +94,8 @@ ns_mount_tmpfs(uint64_t bytes, uid_t uid, unsigned int attributes,
 
 	if (fd == -1)
 		return error_sys(e, ERR_BACKEND, errno, "fsopen of tmpfs");
-	if (set_size(fd, bytes) == -1 || set_number(fd, "uid", uid, "u") == -1 ||
+	if (set_size(fd, bytes) == -1 ||
+	    set_number(fd, "uid", uid, "u") == -1 ||
 	    set_number(fd, "gid", uid, "u") == -1 ||
 	    set_number(fd, "mode", 0755, "o") == -1) {
 		error_sys(e, ERR_BACKEND, errno, "options of a tmpfs");

@@ -237,7 +237,8 @@ sizes(void)
 {
 	struct statvfs tmp, work;
 
-	return statvfs("/tmp", &tmp) == 0 && statvfs("/workspace", &work) == 0 &&
+	return statvfs("/tmp", &tmp) == 0 &&
+	    statvfs("/workspace", &work) == 0 &&
 	    tmp.f_blocks * tmp.f_frsize <= 66ul << 20 &&
 	    tmp.f_blocks * tmp.f_frsize >= 64ul << 20 &&
 	    work.f_blocks * work.f_frsize == 64ul << 20;

@@ -241,7 +241,7 @@ main(int argc, char **argv)
 {
 	const struct backend *b = backend_find("ns");
 	struct error e = { .code = ERR_NONE };
-	struct sock_fprog filter;
+	static struct sock_fprog filter;
 	int c, count = 1, i, status = 0;
 	bool is_timed = false;
 
