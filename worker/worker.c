@@ -387,6 +387,7 @@ main(int argc, char **argv)
 	TAILQ_INIT(&w->conns);
 	worker_base(w);
 	confine();
+	(void)malloc_trim(0);
 
 	if ((c = chan_new(PEER_CHANNEL_FD, 0, 1u << DIR_BW)) == NULL ||
 	    (w->broker = watch_chan(w->base, c, broker_frame, broker_gone,
