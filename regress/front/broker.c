@@ -662,6 +662,7 @@ static const struct {
 	{ "nonsense",	part_nonsense,	false },
 	{ "many",	part_many,	false },
 	{ "deaf",	part_deaf,	false },
+	{ "mutate",	part_mutate,	false },
 	{ "confined",	part_confined,	false },
 	{ "full",	part_full,	false },
 	{ "refuse",	part_refuse,	true },

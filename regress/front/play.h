@@ -77,4 +77,6 @@ void	 worker_event(const char *, unsigned int);
 /* Rows of a page of the list: all, after, max, more. */
 uint32_t rows(struct client *, bool, const char *, uint64_t, bool *);
 
+void	 part_mutate(void);	/* mutate.c */
+
 #endif

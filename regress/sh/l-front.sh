@@ -19,7 +19,7 @@ part() {
 }
 
 for p in hello owners connect offer tunnel events worker destroy create \
-    leave nonsense many deaf confined; do
+    leave nonsense many deaf mutate confined; do
 	part $p
 done
 # A few descriptors more than the front needs for itself.
