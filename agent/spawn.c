@@ -26,6 +26,7 @@
 
 #include "agent.h"
 
+#define CWD_DEFAULT	"/workspace"
 #define PATH_DEFAULT	"/usr/local/bin:/usr/bin:/bin"
 #define KERNEL_SIGNALS	64
 
@@ -119,13 +120,15 @@ child_stdio(struct spawn *s)
 }
 
 /*
+ * The host itself has no workspace: there it stays where the agent is, in /.
  * A directory outside the root, reached by some descriptor, has no path:
  * the kernel then says "(unreachable)" (CVE-2024-21626).
  */
 static void
 child_cwd(struct spawn *s)
 {
-	if (s->cwd != NULL && chdir(s->cwd) == -1)
+	if (s->cwd != NULL ? chdir(s->cwd) == -1 :
+	    chdir(CWD_DEFAULT) == -1 && errno != ENOENT)
 		child_fail(s, STAGE_CWD, errno);
 	if (syscall(SYS_getcwd, candidate, sizeof(candidate)) == -1)
 		child_fail(s, STAGE_CWD, errno);
@@ -239,7 +242,7 @@ spawn_path(const struct spawn *s)
 {
 	switch (s->stage) {
 	case STAGE_CWD:
-		return s->cwd != NULL ? s->cwd : ".";
+		return s->cwd != NULL ? s->cwd : CWD_DEFAULT;
 	case STAGE_LOOKUP:
 		return s->argv[0];
 	case STAGE_EXECVE:

@@ -182,6 +182,7 @@
  * channel: fds stdin, stdout, stderr (with EXEC_PTY stdin, stdout), then the
  * group.  Stream channel: no stdio descriptors, AGENT_DATA instead.
  * cpu_time: seconds of RLIMIT_CPU, 0 none.  files: RLIMIT_NOFILE, 0 none.
+ * cwd: empty is /workspace, or where there is none (backend host) /.
  */
 #define MSG_AGENT_EXEC_FIELDS(U, I, B, S, D, R)				\
 	U(exec, UINT32_MAX) R(argv, ARGS_BYTES_MAX) B(is_shell)		\

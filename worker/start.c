@@ -136,8 +136,10 @@ start_command(struct start *s, struct error *e)
 	if ((s->p.argv.p != NULL ? start_argv(s, e) : start_shell(s, e)) ==
 	    -1)
 		return -1;
-	s->launch.cwd = s->p.cwd.p != NULL ? s->p.cwd : view_of("/workspace");
-	if (s->launch.cwd.n == 0 || s->launch.cwd.n > PATH_LEN_MAX ||
+	/* Not given: empty, and the agent knows where the workspace is. */
+	s->launch.cwd = s->p.cwd.p != NULL ? s->p.cwd : view_of("");
+	if ((s->p.cwd.p != NULL && s->launch.cwd.n == 0) ||
+	    s->launch.cwd.n > PATH_LEN_MAX ||
 	    memchr(s->launch.cwd.p, '\0', s->launch.cwd.n) != NULL)
 		return error_key(e, ERR_INVALID, "cwd", "cwd is no path");
 	if (s->p.env.p == NULL && !s->p.pty)
