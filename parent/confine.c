@@ -73,11 +73,10 @@ confine_ids(uid_t uid, gid_t gid)
 	int cap;
 
 	/* While it is still allowed: nothing can be gained by an exec. */
-	for (cap = 0; cap < 64; cap++) {
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1 &&
-		    errno != EINVAL)
-			fatal("capability %d: %s", cap, strerror(errno));
-	}
+	for (cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		;
+	if (errno != EINVAL)	/* the kernel knows no more */
+		fatal("capability %d: %s", cap, strerror(errno));
 	if (setgroups(0, NULL) == -1 || setresgid(gid, gid, gid) == -1 ||
 	    setresuid(uid, uid, uid) == -1)
 		fatal("ids %u:%u: %s", uid, gid, strerror(errno));
