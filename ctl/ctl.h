@@ -232,7 +232,8 @@ struct session {
 	struct pump		 pumps[3];
 	int			 given[3];	/* sent, then closed; or -1 */
 	int			 signal_fd;
-	int			 interrupted;	/* by this signal, before start */
+	uint64_t		 queued;	/* signals, before it started */
+	int			 interrupted;	/* by this signal, meanwhile */
 };
 
 /* Starts s->exec and stays until its end: the exit status. */

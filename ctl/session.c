@@ -18,7 +18,11 @@
 
 #include "ctl.h"
 
-#define GONE_MS	1000	/* for a result after the daemon was lost */
+#define GONE_MS		1000	/* for a result after the daemon was lost */
+#define SIGNAL_BIT(n)	(1ull << (n))
+#define SIGNALS_USER	(SIGNAL_BIT(SIGUSR1) | SIGNAL_BIT(SIGUSR2))
+
+static void	 session_forward(struct session *, int);
 
 /*** Ends ***/
 
@@ -187,6 +191,7 @@ session_started(struct sandbox_reply *reply, const struct sandbox_error *error,
     void *arg)
 {
 	struct session *s = arg;
+	int signal;
 
 	if (error != NULL) {
 		s->is_start_failure = true;
@@ -197,6 +202,9 @@ session_started(struct sandbox_reply *reply, const struct sandbox_error *error,
 	sandbox_value_uint(sandbox_value_get(sandbox_reply_value(reply),
 	    "exec"), &s->number);
 	session_wait(s);
+	for (signal = 1; signal < 32; signal++)
+		if (s->queued & SIGNAL_BIT(signal))
+			session_forward(s, signal);
 }
 
 /*** Signals ***/
@@ -235,9 +243,10 @@ session_forward(struct session *s, int signal)
 	struct sandbox_params *params;
 
 	if (!s->has_started) {
-		/* There is nobody yet who could get it. */
-		if (signal != SIGUSR1 && signal != SIGUSR2)
+		/* For the command; who insists need not wait for it. */
+		if (s->queued & ~SIGNALS_USER)
 			s->interrupted = signal;
+		s->queued |= SIGNAL_BIT(signal);
 		return;
 	}
 	if ((params = sandbox_params_new()) == NULL)
