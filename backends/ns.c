@@ -36,8 +36,8 @@ ns_probe(bool is_root, struct error *e)
 {
 	static const int needed[] = { CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID,
 	    CAP_SETPCAP, CAP_CHOWN };
+	struct mount_attr attr = { .attr_set = 0 };
 	size_t i;
-	int fd;
 
 	if (!is_root) {
 		error_set(e, ERR_UNAVAILABLE, "ns needs root");
@@ -58,12 +58,13 @@ ns_probe(bool is_root, struct error *e)
 		error_fix(e, "use a kernel with CONFIG_USER_NS, mount /proc");
 		return -1;
 	}
-	if ((fd = fsopen("tmpfs", FSOPEN_CLOEXEC)) == -1) {
-		error_sys(e, ERR_UNAVAILABLE, errno, "fsopen");
+	/* The newest of the calls that are needed. */
+	if (mount_setattr(-1, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == -1 &&
+	    errno != EBADF) {
+		error_sys(e, ERR_UNAVAILABLE, errno, "mount_setattr");
 		error_fix(e, "use Linux 5.12 or newer");
 		return -1;
 	}
-	close(fd);
 	return 0;
 }
 

@@ -201,7 +201,8 @@ copy_client(const struct backend_create *c, int i, int idmap_fd,
 	if (errno == EINVAL)
 		error_fix(e, "use a directory of your own mount namespace, "
 		    "without file systems in it that cannot map ids "
-		    "(proc, sysfs, FUSE, NFS)");
+		    "(proc, sysfs, overlay, FUSE, NFS, tmpfs before "
+		    "Linux 6.3)");
 	return -1;
 }
 

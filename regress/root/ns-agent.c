@@ -197,12 +197,32 @@ is_owned(const char *path, uid_t uid, mode_t mode)
 	    (st.st_mode & 07777) == mode;
 }
 
+/* Whether the mount at this point maps ids. */
+static bool
+is_mapped(const char *path)
+{
+	char line[4096], point[2048];
+	bool is_found = false;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%*s %*s %*s %*s %2047s", point) == 1 &&
+		    strcmp(point, path) == 0)
+			is_found = strstr(line, "idmapped") != NULL;
+	if (f != NULL)
+		fclose(f);
+	return is_found;
+}
+
 static bool
 owners(void)
 {
 	/* One id is mapped in bwrap's namespace: root is nobody there. */
 	if (is_bwrap)
 		return true;
+	/* A file system that cannot map ids: its root is nobody. */
+	if (!is_mapped("/usr"))
+		return is_owned("/", 0, 0755) && is_owned("/etc", 0, 0755);
 	return is_owned("/", 0, 0755) && is_owned("/etc", 0, 0755) &&
 	    is_owned("/etc/passwd", 0, 0444) && is_owned("/dev", 0, 0755) &&
 	    is_owned("/dev/null", 0, 0666) && is_owned("/usr", 0, 0755) &&

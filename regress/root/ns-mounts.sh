@@ -15,6 +15,10 @@ chown -R -h $user_id:$user_id "$dir"
 echo root >"$dir/root"
 chmod 600 "$dir/root"
 
+"$create" -m "$dir:/a" "$agent" true >"$tmp/out" 2>&1 ||
+    ! grep -q 'cannot map ids' "$tmp/out" ||
+    skip 'the file system of /tmp cannot map ids'
+
 run() {
 	"$create" -b "$backend" -u $user_id "$@"
 }
