@@ -414,6 +414,7 @@ sandbox_end(struct sandbox *s, const char *cause, struct view text)
 	struct error e;
 	size_t i;
 
+	sandbox_drain(s);
 	sandbox_step(s, SB_EV_GONE, &e);
 	error_set(&e, ERR_UNAVAILABLE, "sandbox %s ended as it began", s->id);
 	retries_answer(s, &e);

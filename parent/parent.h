@@ -322,6 +322,8 @@ void	 sandbox_pack(const struct sandbox *, const struct buf *, uint32_t,
 	    struct buf *);
 /* Takes fd: the worker's events. */
 void	 sandbox_watch(struct sandbox *, struct event_base *, int);
+/* What its worker said before the end, which came another way. */
+void	 sandbox_drain(struct sandbox *);
 
 /* event_log.c: the last events, for those who ask later */
 

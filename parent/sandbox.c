@@ -16,7 +16,8 @@
 
 #include "parent/parent.h"
 
-#define NONE	-1		/* cannot happen in this state */
+#define NONE		-1	/* cannot happen in this state */
+#define DRAIN_MAX	EXECS_MAX	/* events, one for each exec */
 
 static struct sandbox	*table[SANDBOXES_MAX];	/* by id */
 static size_t		 ntable;
@@ -375,6 +376,20 @@ events_frame(struct chan *chan, struct frame *frame, void *arg)
 		}
 	}
 	/* A newer worker may know more kinds: they are not for us. */
+}
+
+void
+sandbox_drain(struct sandbox *s)
+{
+	struct frame frame;
+	struct error e;
+	unsigned int i;
+
+	for (i = 0; i < DRAIN_MAX && s->events != NULL; i++) {
+		if (chan_recv(watch_get_chan(s->events), &frame, &e) != 1)
+			return;
+		events_frame(watch_get_chan(s->events), &frame, s);
+	}
 }
 
 void

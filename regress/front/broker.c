@@ -250,6 +250,7 @@ part_events(void)
 	struct client a, admin, b;
 	char id[ID_LEN + 1], other[ID_LEN + 1];
 	struct view event;
+	unsigned int i;
 	uint64_t seq;
 
 	client_open(&a, 1000, false);
@@ -283,7 +284,12 @@ part_events(void)
 	gone(id, "expired");
 	event = client_event(&a, "expired");
 	CHECK(strcmp(text_of(event, "text"), "because") == 0);
+	/* What the worker said first comes first, whatever the way. */
+	for (i = 2; i < 100; i++)
+		worker_event("exit", i);
 	gone(other, "lost");
+	for (i = 2; i < 100; i++)
+		CHECK(number_of(client_event(&b, "exit"), "exec") == i);
 	client_event(&b, "lost");
 	client_close(&a);
 	client_close(&b);
