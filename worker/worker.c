@@ -15,6 +15,7 @@
  * answers what is open and exits; so it does after WORKER_END.
  */
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -364,6 +365,22 @@ worker_base(struct worker *w)
 		fatal("no event base");
 }
 
+/*
+ * There may be thousands of workers, most of them idle: what only the start
+ * needed goes back, memory and mapped pages of the program.
+ */
+static void
+worker_slim(void)
+{
+	extern const char	 __executable_start[], etext[];
+	uintptr_t		 page = (uintptr_t)getpagesize(), from, to;
+
+	from = (uintptr_t)__executable_start & ~(page - 1);
+	to = (uintptr_t)etext & ~(page - 1);
+	(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	(void)malloc_trim(0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -377,7 +394,6 @@ main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
-	/* There may be thousands of workers: give memory back. */
 	mallopt(M_TRIM_THRESHOLD, 64 * 1024);
 	mallopt(M_TOP_PAD, 16 * 1024);
 
@@ -387,7 +403,7 @@ main(int argc, char **argv)
 	TAILQ_INIT(&w->conns);
 	worker_base(w);
 	confine();
-	(void)malloc_trim(0);
+	worker_slim();
 
 	if ((c = chan_new(PEER_CHANNEL_FD, 0, 1u << DIR_BW)) == NULL ||
 	    (w->broker = watch_chan(w->base, c, broker_frame, broker_gone,
