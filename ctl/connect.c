@@ -35,8 +35,7 @@ connect_any(const struct options *o)
 	    error.sys_errno == ENOENT) {
 		if (o->is_verbose)
 			say("%s; starting a private one", error.message);
-		if (sandbox_client_private(o->is_verbose, &client,
-		    &error) == 0)
+		if (sandbox_client_private(&client, &error) == 0)
 			return client;
 	}
 	say_error(o->command, &error);

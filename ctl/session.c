@@ -368,6 +368,18 @@ session_drain(struct session *s, struct pump *p)
 }
 
 static int
+session_say_lost(const struct session *s)
+{
+	char words[300];
+
+	sandbox_client_words(s->client, words, sizeof(words));
+	say("the sandbox was lost while the command ran: %s%s%s",
+	    s->error.message, words[0] == '\0' ? "" : "; last the daemon "
+	    "said: ", words);
+	return EXIT_OWN;
+}
+
+static int
 session_end(struct session *s)
 {
 	if (s->interrupted != 0)
@@ -382,9 +394,7 @@ session_end(struct session *s)
 		return session_status(s->o, &s->result);
 	if (s->is_start_failure)
 		return session_start_status(s);
-	say("the sandbox was lost while the command ran: %s",
-	    s->error.message);
-	return EXIT_OWN;
+	return session_say_lost(s);
 }
 
 static int

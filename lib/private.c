@@ -82,8 +82,7 @@ private_spawn_fds(posix_spawn_file_actions_t *actions, int sock, int log_fd)
 	if ((err = posix_spawn_file_actions_adddup2(actions, sock, 0)) == 0 &&
 	    (err = posix_spawn_file_actions_addopen(actions, 1, "/dev/null",
 	    O_WRONLY, 0)) == 0 &&
-	    (log_fd == -1 ||
-	    (err = posix_spawn_file_actions_adddup2(actions, log_fd, 2)) == 0))
+	    (err = posix_spawn_file_actions_adddup2(actions, log_fd, 2)) == 0)
 		err = posix_spawn_file_actions_addclosefrom_np(actions, 3);
 	return err;
 }
@@ -92,8 +91,7 @@ static int
 private_spawn(const char *program, int sock, int log_fd, pid_t *pid,
     struct error *e)
 {
-	char *const quiet[] = { "sandboxd", "-i", "-d", NULL };
-	char *const loud[] = { "sandboxd", "-i", "-d", "-v", NULL };
+	char *const argv[] = { "sandboxd", "-i", "-d", NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	int err;
@@ -106,8 +104,8 @@ private_spawn(const char *program, int sock, int log_fd, pid_t *pid,
 	}
 	if ((err = private_spawn_attr(&attr)) == 0 &&
 	    (err = private_spawn_fds(&actions, sock, log_fd)) == 0)
-		err = posix_spawn(pid, program, &actions, &attr,
-		    log_fd == -1 ? loud : quiet, environ);
+		err = posix_spawn(pid, program, &actions, &attr, argv,
+		    environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	if (err == 0)
@@ -161,18 +159,15 @@ private_explain(const struct sandbox_client *client, struct error *e)
 
 static int
 private_start(struct sandbox_client *client, const char *program, int sock,
-    bool verbose, struct error *e)
+    struct error *e)
 {
 	struct error hello = { 0 };
 
-	if (!verbose) {
-		client->log_fd = private_high(memfd_create("sandboxd-log",
-		    MFD_CLOEXEC));
-		if (client->log_fd == -1 || fcntl(client->log_fd, F_SETFL,
-		    O_APPEND) == -1)
-			return error_sys(e, ERR_INTERNAL, errno,
-			    "memfd_create");
-	}
+	client->log_fd = private_high(memfd_create("sandboxd-log",
+	    MFD_CLOEXEC));
+	if (client->log_fd == -1 ||
+	    fcntl(client->log_fd, F_SETFL, O_APPEND) == -1)
+		return error_sys(e, ERR_INTERNAL, errno, "memfd_create");
 	if (private_spawn(program, sock, client->log_fd, &client->child,
 	    e) == -1)
 		return -1;
@@ -188,7 +183,7 @@ private_start(struct sandbox_client *client, const char *program, int sock,
 }
 
 int
-sandbox_client_private(bool verbose, struct sandbox_client **client,
+sandbox_client_private(struct sandbox_client **client,
     struct sandbox_error *error)
 {
 	struct error e = { 0 };
@@ -203,7 +198,7 @@ sandbox_client_private(bool verbose, struct sandbox_client **client,
 		close(fds[1]);
 		return fault_give(error, &e);
 	}
-	if (private_start(c, program, fds[1], verbose, &e) == -1) {
+	if (private_start(c, program, fds[1], &e) == -1) {
 		if (c->child == 0)
 			close(fds[1]);
 		sandbox_client_free(c);
@@ -211,6 +206,13 @@ sandbox_client_private(bool verbose, struct sandbox_client **client,
 	}
 	*client = c;
 	return 0;
+}
+
+void
+sandbox_client_words(const struct sandbox_client *client, char *text,
+    size_t size)
+{
+	private_last_words(client->log_fd, text, size);
 }
 
 /* True when it is gone. */

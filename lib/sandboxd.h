@@ -181,12 +181,13 @@ int	 sandbox_client_open(const char *, struct sandbox_client **,
 bool	 sandbox_client_is_default(void);
 /*
  * Start a daemon of our own, which ends with this connection and all its
- * sandboxes with it.  verbose: it writes its log to descriptor 2, else what
- * it says is only used for the error.  sandbox_client_free() waits for its
- * end; a program that cannot wait leaves with _exit(2) instead.
+ * sandboxes with it.  sandbox_client_free() waits for its end; a program that
+ * will not wait just exits.
  */
-int	 sandbox_client_private(bool, struct sandbox_client **,
+int	 sandbox_client_private(struct sandbox_client **,
 	    struct sandbox_error *);
+/* The last line of a private daemon's log; empty if there is none. */
+void	 sandbox_client_words(const struct sandbox_client *, char *, size_t);
 /* Takes a connected socket, also when it fails. */
 int	 sandbox_client_from_fd(int, struct sandbox_client **,
 	    struct sandbox_error *);
