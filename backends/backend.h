@@ -135,6 +135,12 @@ struct backend_launch {
  */
 void	 launch_child(struct backend_launch *) __attribute__((noreturn));
 /*
+ * What that child wrote (bytes, room for a NUL), whether it lives, its wait
+ * status: the error, and -1.
+ */
+int	 launch_explain(const struct backend *, char *, size_t, bool, int,
+	    struct error *);
+/*
  * In the broker, of the agent's pid: does the kernel show the ids, no
  * capability, no_new_privs and the filter?  -1 with what is missing.
  */
@@ -175,5 +181,7 @@ int	 namespace_make(uid_t, struct slot_namespaces *, struct error *);
 void	 launch_namespaces(uid_t, int) __attribute__((noreturn));
 int	 launch_namespaces_recv(int, struct slot_namespaces *, struct error *);
 void	 launch_namespaces_close(struct slot_namespaces *);
+void	 launch_namespaces_lend(const struct slot_namespaces *,
+	    struct backend_create *);
 
 #endif

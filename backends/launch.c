@@ -97,6 +97,18 @@ launch_namespaces_recv(int fd, struct slot_namespaces *s, struct error *e)
 }
 
 void
+launch_namespaces_lend(const struct slot_namespaces *s,
+    struct backend_create *c)
+{
+	c->user_ns_fd = s->user_ns_fd;
+	c->image_ns_fd = s->image_ns_fd;
+	c->net_ns_fd = s->net_ns_fd;
+	c->ipc_ns_fd = s->ipc_ns_fd;
+	c->uts_ns_fd = s->uts_ns_fd;
+	c->mount_ns_fd = s->mount_ns_fd;
+}
+
+void
 launch_namespaces_close(struct slot_namespaces *s)
 {
 	size_t i;
@@ -208,4 +220,30 @@ fail:
 	memcpy(text + sizeof(LAUNCH_MAGIC), &e, sizeof(e));
 	fd_write_all(c->error_fd, text, sizeof(text));
 	_exit(125);
+}
+
+/* In the broker: what the child wrote, and how it ended, as an error. */
+int
+launch_explain(const struct backend *b, char *text, size_t n, bool is_alive,
+    int status, struct error *e)
+{
+	const size_t head = sizeof(LAUNCH_MAGIC);
+	char line[256];
+	struct view shown = { (unsigned char *)text, n > 200 ? 200 : n };
+
+	text[n] = '\0';
+	if (n == head + sizeof(*e) && memcmp(text, LAUNCH_MAGIC, head) == 0) {
+		memcpy(e, text + head, sizeof(*e));
+	} else if (n > 0) {
+		text_escape(line, sizeof(line), shown);
+		error_set(e, ERR_BACKEND, "%s: %s", b->name, line);
+		if (b->explain != NULL)
+			b->explain(text, e);
+	} else if (is_alive)
+		error_set(e, ERR_TIMEOUT, "%s: the agent did not say hello",
+		    b->name);
+	else
+		error_set(e, ERR_BACKEND, "%s: ended before the agent said "
+		    "hello, wait status %#x", b->name, (unsigned int)status);
+	return -1;
 }

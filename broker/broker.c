@@ -80,14 +80,14 @@ static void
 stop_late(void *arg)
 {
 	(void)arg;
-	log_warn("%zu sandboxes did not end in time", sandbox_count());
+	log_warn("some sandboxes did not end in time");
 	loop_end(1);
 }
 
 void
 broker_stop_check(void)
 {
-	if (broker.is_stopping && sandbox_count() == 0)
+	if (broker.is_stopping && sandbox_next(NULL) == NULL)
 		loop_end(broker.status);
 }
 
@@ -114,12 +114,11 @@ broker_stop(int status)
 /*** Start ***/
 
 static void
-signal_event(void *arg, uint32_t events)
+signal_event(void *arg)
 {
 	struct signalfd_siginfo si;
 
 	(void)arg;
-	(void)events;
 	if (read(broker.signal_fd, &si, sizeof(si)) != sizeof(si))
 		return;
 	if (si.ssi_signo == SIGCHLD)

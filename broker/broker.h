@@ -53,7 +53,6 @@ int	 proc_fork(struct proc *, uint64_t, int, void (*)(void *, int), void *,
 	    struct error *);
 void	 proc_kill(const struct proc *);	/* SIGKILL */
 void	 proc_forget(struct proc *);	/* still reaped, nobody told */
-void	 proc_free(void *, int);	/* as exited: frees arg */
 void	 proc_reap(void);		/* on SIGCHLD */
 
 /* priv.c */
@@ -69,6 +68,8 @@ void	 instance_init(const char *);
 const char *instance_name(void);	/* of cgroups: "main", "x-1a2b3c4d" */
 void	 instance_sweep(void);
 void	 instance_remove(bool);		/* all, as it is private */
+int	 instance_claim(struct sandbox *, struct error *);
+void	 instance_disclaim(struct sandbox *);
 
 /* policy.c */
 
@@ -96,14 +97,7 @@ int	 policy_judge(struct view, struct judged *, struct error *);
 int	 policy_judge_backend(const struct subject *, const struct judged *,
 	    const struct backend *, bool, struct error *);
 
-/* accept.c */
-
-void	 accept_adopt(int, bool);	/* inherited: a client, or listening */
-int	 accept_listen(const struct policy *, struct error *);
-void	 accept_start(void);
-void	 accept_end(void);
-
-/* client.c: handles */
+/* client.c: handles, and accepting */
 
 #define OFFERS_MAX	4
 
@@ -131,6 +125,10 @@ void	 client_drop(struct client *);
 int	 client_offer(struct client *, struct offer *, struct error *);
 int	 client_take_offer(struct client *, uint64_t, struct error *);
 void	 offer_release(int);		/* closes it in a child */
+void	 accept_adopt(int, bool);	/* inherited: a client, or listening */
+int	 accept_listen(const struct policy *, struct error *);
+void	 accept_start(void);
+void	 accept_end(void);
 
 /* slot.c */
 
@@ -158,20 +156,6 @@ void	 slot_end(void);
 
 /* cgroup.c */
 
-#define CG_GROUPS	1u		/* freezer on v1; on v2 always there */
-#define CG_PIDS		2u
-#define CG_MEMORY	4u
-#define CG_CPU		8u
-#define CG_TREES	5
-
-struct cgroup_place {
-	int		 version;
-	unsigned int	 bits;
-	char		 path[PATH_LEN_MAX + 1];	/* our own group's */
-};
-
-/* From the texts of /proc/self/cgroup and mountinfo; how many. */
-int	 cgroup_find(const char *, const char *, struct cgroup_place *);
 void	 cgroup_init(const char *);
 void	 cgroup_end(void);
 bool	 cgroup_has(unsigned int);	/* CG_GROUPS: exec groups work */
@@ -202,8 +186,7 @@ struct worker *worker_new(const struct slot *, struct error *);
 int	 worker_start(struct worker *, struct sandbox *, struct error *);
 void	 worker_send(struct worker *, enum msg_type, const void *, int);
 void	 worker_free(struct worker *);	/* kills it if it lives */
-
-/* group.c: exec groups of a sandbox */
+void	 group_end(struct sandbox *);	/* no more looking at them */
 
 struct exec_group {
 	uint32_t	 number;
@@ -218,11 +201,6 @@ struct groups {
 	int64_t		 pause;
 	struct timer	 timer;
 };
-
-void	 group_make(struct sandbox *, uint64_t);
-void	 group_kill(struct sandbox *, uint32_t);
-void	 group_done(struct sandbox *, uint32_t);
-void	 group_end(struct sandbox *);
 
 /* steps.c */
 
@@ -318,7 +296,6 @@ struct sandbox {
 struct sandbox *sandbox_new(const char *);	/* NULL: too many */
 struct sandbox *sandbox_find(struct view);
 struct sandbox *sandbox_next(const struct sandbox *);	/* NULL: first */
-size_t	 sandbox_count(void);
 /* Go on with the steps: now, in ms, all that are being made. */
 void	 sandbox_wake(struct sandbox *);
 void	 sandbox_wake_in(struct sandbox *, int64_t);
@@ -329,7 +306,7 @@ void	 sandbox_end(struct sandbox *, bool, const char *, const char *, ...)
 int	 sandbox_connect(struct sandbox *, uint64_t, int *, struct error *);
 void	 sandbox_hangup(uint64_t);
 
-/* create.c, environment.c, claim.c: the steps */
+/* create.c, environment.c: the steps */
 
 extern const struct step create_steps[];
 extern const size_t create_nsteps;
@@ -340,15 +317,17 @@ int	 environment_undo(struct sandbox *);
 int	 ready_run(struct sandbox *, struct error *);
 int	 ready_undo(struct sandbox *);
 int	 verify_run(struct sandbox *, struct error *);
-int	 claim_write(struct sandbox *, struct error *);
-void	 claim_remove(struct sandbox *);
 
 /* probe.c */
 
 enum probe_state { PROBE_UNKNOWN, PROBE_RUNNING, PROBE_WORKS, PROBE_FAILED };
 
-enum probe_state probe_state(const struct backend *);
-const struct error *probe_error(const struct backend *);
+struct probe {
+	enum probe_state state;
+	struct error	 error;
+};
+
+struct probe *probe_of(const struct backend *);
 enum probe_state probe_start(const struct backend *);
 void	 probe_order(void);
 void	 probe_result(const struct sandbox *, const struct error *);

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +34,13 @@
 #define DIR_FLAGS	(O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static const struct {
-	const char	*v1, *v2;	/* what the kernel calls it */
+	const char	*name;		/* what the kernel calls it */
 	const char	*limit;		/* and the user */
 	unsigned int	 bit;
 } controllers[] = {
-	{ "freezer", NULL, NULL, CG_GROUPS },
-	{ "pids", "pids", "pids", CG_PIDS },
-	{ "memory", "memory", "memory", CG_MEMORY },
-	{ "cpu", "cpu", "cpus", CG_CPU },
+	{ "pids", "pids", CG_PIDS },
+	{ "memory", "memory", CG_MEMORY },
+	{ "cpu", "cpus", CG_CPU },
 };
 
 static struct tree {
@@ -97,206 +95,6 @@ file_read(int at, const char *dir, const char *file, char *buf, size_t cap)
 	return n;
 }
 
-/* Is the word one of a list, of that length or to the end? */
-static bool
-list_has(const char *list, const char *end, const char *word)
-{
-	size_t n = strlen(word);
-	const char *p;
-
-	for (p = list; p < end; p += strcspn(p, ", \n") + 1)
-		if ((size_t)(end - p) >= n && memcmp(p, word, n) == 0 &&
-		    (p + n == end || strchr(", \n", p[n]) != NULL))
-			return true;
-	return false;
-}
-
-/*** Where our own groups are ***/
-
-/* The next line of a text, cut if it is very long. */
-static const char *
-line_next(const char *p, char *line, size_t cap)
-{
-	size_t n = strcspn(p, "\n");
-
-	if (*p == '\0')
-		return NULL;
-	snprintf(line, cap, "%.*s", (int)n, p);
-	return p + n + (p[n] == '\n');
-}
-
-/*
- * Our own group's directory in the hierarchy with the controller; "" is v2.
- * The mount's root may be ours or above; or another namespace made it.
- */
-static int
-place_find(const char *self, const char *mounts, const char *name, char *out,
-    size_t cap)
-{
-	static char line[16384], own[4096], root[4096], point[4096];
-	char words[512], type[32];
-	const char *p;
-	size_t n;
-	int len;
-
-	for (p = self; (p = line_next(p, line, sizeof(line))) != NULL; )
-		if (*name == '\0' ? sscanf(line, "0::%4095s", own) == 1 :
-		    sscanf(line, "%*d:%511[^:]:%4095s", words, own) == 2 &&
-		    list_has(words, words + strlen(words), name))
-			break;
-	if (p == NULL)
-		return -1;
-	for (p = mounts; (p = line_next(p, line, sizeof(line))) != NULL; ) {
-		if (sscanf(line, "%*s %*s %*s %4095s %4095s %*[^-]- %31s %*s "
-		    "%511s", root, point, type, words) != 4 ||
-		    strcmp(type, *name == '\0' ? "cgroup2" : "cgroup") != 0 ||
-		    (*name != '\0' &&
-		    !list_has(words, words + strlen(words), name)))
-			continue;
-		n = strcmp(root, "/") == 0 ? 0 : strlen(root);
-		if (strncmp(own, root, n) != 0 ||
-		    (own[n] != '\0' && own[n] != '/'))
-			continue;
-		len = snprintf(out, cap, "%s%s", point,
-		    strcmp(own + n, "/") == 0 ? "" : own + n);
-		if (len > 0 && (size_t)len < cap)
-			return 0;
-	}
-	return -1;
-}
-
-/* Controllers that are mounted together are one place; v2 comes last. */
-int
-cgroup_find(const char *self, const char *mounts, struct cgroup_place *places)
-{
-	struct cgroup_place *p;
-	size_t i;
-	int n = 0, k;
-
-	for (i = 0; i < NITEMS(controllers); i++) {
-		p = &places[n];
-		if (place_find(self, mounts, controllers[i].v1, p->path,
-		    sizeof(p->path)) == -1)
-			continue;
-		for (k = 0; k < n && strcmp(places[k].path, p->path) != 0; k++)
-			;
-		if (k == n) {
-			n++;
-			p->version = 1;
-			p->bits = 0;
-		}
-		places[k].bits |= controllers[i].bit;
-	}
-	p = &places[n];
-	p->version = 2;
-	p->bits = 0;
-	return place_find(self, mounts, "", p->path, sizeof(p->path)) == -1 ?
-	    n : n + 1;
-}
-
-/*** Start ***/
-
-/* Which of these controllers are on below a v2 group, now that we ask. */
-static unsigned int
-v2_enable(int at, const char *dir, unsigned int want)
-{
-	char text[512];
-	unsigned int got = 0;
-	size_t i, n;
-
-	for (i = 1; i < NITEMS(controllers); i++)
-		if (want & controllers[i].bit) {
-			snprintf(text, sizeof(text), "+%s", controllers[i].v2);
-			file_write(at, dir, "cgroup.subtree_control", text);
-		}
-	n = file_read(at, dir, "cgroup.subtree_control", text, sizeof(text));
-	for (i = 1; i < NITEMS(controllers); i++)
-		if (list_has(text, text + n, controllers[i].v2))
-			got |= controllers[i].bit;
-	return got & want;
-}
-
-/*
- * That works only if no process is in the group itself: ours move to a leaf
- * if they are alone there.
- */
-static void
-v2_make_room(const struct tree *t)
-{
-	char text[256], *p, *end;
-	long pid;
-
-	file_read(t->own_fd, ".", "cgroup.procs", text, sizeof(text));
-	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end)
-		if (pid != getpid() && pid != getppid())
-			return;
-	mkdirat(t->own_fd, "daemon", 0755);
-	snprintf(text, sizeof(text), "%d", getppid());
-	file_write(t->own_fd, "daemon", "cgroup.procs", text);
-	file_write(t->own_fd, "daemon", "cgroup.procs", "0");
-}
-
-static unsigned int
-v2_take(struct tree *t, unsigned int taken)
-{
-	unsigned int bits, want = LIMITED & ~taken;
-
-	if ((bits = v2_enable(t->own_fd, ".", want)) != want) {
-		v2_make_room(t);
-		bits = v2_enable(t->own_fd, ".", want);
-	}
-	bits = v2_enable(t->fd, ".", bits);
-	if (faccessat(t->fd, "cgroup.procs", W_OK, 0) == 0)
-		bits |= CG_GROUPS & ~taken;
-	return bits;
-}
-
-static int
-tree_open(struct tree *t)
-{
-	mkdirat(t->own_fd, top, 0755);
-	return t->fd = openat(t->own_fd, top, DIR_FLAGS);
-}
-
-void
-cgroup_init(const char *instance)
-{
-	struct cgroup_place *places = xcalloc(CG_TREES, sizeof(*places));
-	char *self = xcalloc(1, TEXT_LEN), *mounts = xcalloc(16, TEXT_LEN);
-	unsigned int taken = 0;
-	struct tree *t;
-	int i, n;
-
-	snprintf(top, sizeof(top), "sandboxd-%s", instance);
-	file_read(AT_FDCWD, "/proc/self", "cgroup", self, TEXT_LEN);
-	file_read(AT_FDCWD, "/proc/self", "mountinfo", mounts, 16 * TEXT_LEN);
-	n = cgroup_find(self, mounts, places);
-	for (i = 0; i < n; i++) {
-		t = &trees[ntrees];
-		t->version = places[i].version;
-		if ((t->own_fd = open(places[i].path, DIR_FLAGS)) == -1)
-			continue;
-		if (tree_open(t) == -1)
-			t->bits = 0;
-		else
-			t->bits = t->version == 1 ? places[i].bits :
-			    v2_take(t, taken);
-		if (t->bits == 0) {
-			fd_close(&t->fd);
-			unlinkat(t->own_fd, top, AT_REMOVEDIR);
-			close(t->own_fd);
-			continue;
-		}
-		taken |= t->bits;
-		if (t->bits & CG_GROUPS)
-			groups = t;
-		ntrees++;
-	}
-	free(mounts);
-	free(self);
-	free(places);
-}
-
 bool
 cgroup_has(unsigned int bit)
 {
@@ -310,11 +108,8 @@ cgroup_has(unsigned int bit)
 const char *
 cgroup_layout(void)
 {
-	if (ntrees == 0)
-		return "none";
-	if (trees[0].version == 2)
-		return "v2";
-	return trees[ntrees - 1].version == 2 ? "hybrid" : "v1";
+	return ntrees == 0 ? "none" : trees[0].version == 2 ? "v2" :
+	    trees[ntrees - 1].version == 2 ? "hybrid" : "v1";
 }
 
 /*** Walks ***/
@@ -325,7 +120,8 @@ enum walk { WALK_COUNT, WALK_KILL, WALK_REMOVE };
 static size_t
 group_walk(int at, const char *dir, enum walk what, int depth)
 {
-	char *text, *p, *end;
+	static char text[TEXT_LEN];
+	char *p, *end;
 	struct dirent *d;
 	DIR *stream;
 	size_t n = 0;
@@ -337,7 +133,7 @@ group_walk(int at, const char *dir, enum walk what, int depth)
 	if (depth == DEPTH_MAX || (fd = openat(at, dir, DIR_FLAGS)) == -1 ||
 	    (stream = fdopendir(fd)) == NULL)
 		return 0;
-	text = xcalloc(1, TEXT_LEN);
+	text[0] = '\0';
 	if (what != WALK_REMOVE)
 		file_read(fd, ".", "cgroup.procs", text, TEXT_LEN);
 	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end) {
@@ -346,7 +142,6 @@ group_walk(int at, const char *dir, enum walk what, int depth)
 		if (what == WALK_KILL && pid > 1 && pid != getpid())
 			kill((pid_t)pid, SIGKILL);
 	}
-	free(text);
 	while ((d = readdir(stream)) != NULL)
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			n += group_walk(fd, d->d_name, what, depth + 1);
@@ -403,31 +198,128 @@ cgroup_remove(const char *name)
 	return rv;
 }
 
-/* Another's, or our own of an earlier life: its processes have no worker. */
+/* Of a life that is over: what is in there has no worker any more. */
+static void
+tree_sweep(const struct tree *t, const char *dir)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	int i;
+
+	for (i = 0; i < 100 && group_walk(t->own_fd, dir, WALK_COUNT, 0); i++) {
+		if (t->version == 2 || (t->bits & CG_GROUPS))
+			group_kill_at(t->version, t->own_fd, dir);
+		nanosleep(&pause, NULL);
+	}
+	group_walk(t->own_fd, dir, WALK_REMOVE, 0);
+}
+
 void
 cgroup_sweep(const char *instance)
 {
-	const struct timespec pause = { .tv_nsec = 5000000 };
 	char dir[NAME_LEN];
-	struct tree *t;
-	int round;
+	int i;
 
 	snprintf(dir, sizeof(dir), "sandboxd-%s", instance);
-	for (t = trees; t < trees + ntrees; t++) {
-		for (round = 0; round < 100 && group_walk(t->own_fd, dir,
-		    WALK_COUNT, 0) > 0; round++) {
-			if (t->bits & CG_GROUPS)
-				group_kill_at(t->version, t->own_fd, dir);
-			nanosleep(&pause, NULL);
+	for (i = 0; i < ntrees; i++)
+		tree_sweep(&trees[i], dir);
+}
+
+/*** Start ***/
+
+/* Which of these controllers are on below a v2 group, now that we ask. */
+static unsigned int
+v2_enable(int at, const char *dir, unsigned int want)
+{
+	char text[512];
+	unsigned int got = 0;
+	size_t i, n;
+
+	for (i = 0; i < NITEMS(controllers); i++)
+		if (want & controllers[i].bit) {
+			snprintf(text, sizeof(text), "+%s", controllers[i].name);
+			file_write(at, dir, "cgroup.subtree_control", text);
 		}
-		group_walk(t->own_fd, dir, WALK_REMOVE, 0);
-		if (strcmp(dir, top) != 0)
-			continue;
-		close(t->fd);
-		tree_open(t);
-		if (t->version == 2)
-			v2_enable(t->fd, ".", t->bits & LIMITED);
+	n = file_read(at, dir, "cgroup.subtree_control", text, sizeof(text));
+	for (i = 0; i < NITEMS(controllers); i++)
+		if (cgroup_list_has(text, text + n, controllers[i].name))
+			got |= controllers[i].bit;
+	return got & want;
+}
+
+/*
+ * That works only if no process is in the group itself: ours move to a leaf
+ * if they are alone there.
+ */
+static void
+v2_make_room(const struct tree *t)
+{
+	char text[256], *p, *end;
+	long pid;
+
+	file_read(t->own_fd, ".", "cgroup.procs", text, sizeof(text));
+	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end)
+		if (pid != getpid() && pid != getppid())
+			return;
+	mkdirat(t->own_fd, "daemon", 0755);
+	snprintf(text, sizeof(text), "%d", getppid());
+	file_write(t->own_fd, "daemon", "cgroup.procs", text);
+	file_write(t->own_fd, "daemon", "cgroup.procs", "0");
+}
+
+static unsigned int
+v2_take(struct tree *t, unsigned int taken)
+{
+	unsigned int bits, want = LIMITED & ~taken;
+
+	if ((bits = v2_enable(t->own_fd, ".", want)) != want) {
+		v2_make_room(t);
+		bits = v2_enable(t->own_fd, ".", want);
 	}
+	bits = v2_enable(t->fd, ".", bits);
+	if (faccessat(t->fd, "cgroup.procs", W_OK, 0) == 0)
+		bits |= CG_GROUPS & ~taken;
+	return bits;
+}
+
+void
+cgroup_init(const char *instance)
+{
+	struct cgroup_place *places = xcalloc(CG_TREES, sizeof(*places));
+	char *self = xcalloc(1, TEXT_LEN), *mounts = xcalloc(16, TEXT_LEN);
+	unsigned int taken = 0;
+	struct tree *t;
+	int i, n;
+
+	snprintf(top, sizeof(top), "sandboxd-%s", instance);
+	file_read(AT_FDCWD, "/proc/self", "cgroup", self, TEXT_LEN);
+	file_read(AT_FDCWD, "/proc/self", "mountinfo", mounts, 16 * TEXT_LEN);
+	n = cgroup_find(self, mounts, places);
+	for (i = 0; i < n; i++) {
+		t = &trees[ntrees];
+		t->version = places[i].version;
+		if ((t->own_fd = open(places[i].path, DIR_FLAGS)) == -1)
+			continue;
+		t->bits = places[i].bits;
+		tree_sweep(t, top);
+		mkdirat(t->own_fd, top, 0755);
+		if ((t->fd = openat(t->own_fd, top, DIR_FLAGS)) == -1)
+			t->bits = 0;
+		else if (t->version == 2)
+			t->bits = v2_take(t, taken);
+		if (t->bits == 0) {
+			fd_close(&t->fd);
+			unlinkat(t->own_fd, top, AT_REMOVEDIR);
+			close(t->own_fd);
+			continue;
+		}
+		taken |= t->bits;
+		if (t->bits & CG_GROUPS)
+			groups = t;
+		ntrees++;
+	}
+	free(mounts);
+	free(self);
+	free(places);
 }
 
 void
@@ -476,26 +368,17 @@ cgroup_make(const char *id, struct error *e)
 /* Write, and read back what the kernel made of it: no more than that. */
 static int
 limit_set(const struct tree *t, const char *id, const char *file,
-    struct error *e, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
-
-static int
-limit_set(const struct tree *t, const char *id, const char *file,
-    struct error *e, const char *fmt, ...)
+    uint64_t value, const char *rest, struct error *e)
 {
 	char dir[NAME_LEN], text[64], back[64];
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
+	snprintf(text, sizeof(text), "%llu%s", (unsigned long long)value, rest);
 	snprintf(dir, sizeof(dir), "%s%s", id, t->version == 2 ? "/x" : "");
 	if (file_write(t->fd, dir, file, text) == -1)
 		return error_sys(e, ERR_BACKEND, errno, "cannot set %s to %s",
 		    file, text);
 	file_read(t->fd, dir, file, back, sizeof(back));
-	if (back[0] < '0' || back[0] > '9' ||
-	    strtoull(back, NULL, 10) > strtoull(text, NULL, 10))
+	if (back[0] < '0' || back[0] > '9' || strtoull(back, NULL, 10) > value)
 		return error_set(e, ERR_BACKEND, "%s was set to %s and is %s",
 		    file, text, back);
 	return 0;
@@ -503,32 +386,31 @@ limit_set(const struct tree *t, const char *id, const char *file,
 
 static int
 limit_apply(const struct tree *t, const char *id, unsigned int bit,
-    uint64_t value, struct error *e)
+    uint64_t v, struct error *e)
 {
-	unsigned long long v = value, quota = value * 100;
-	struct error ignored;
+	bool is_v2 = t->version == 2;
+	struct error none;
 
 	if (bit == CG_PIDS)
-		return limit_set(t, id, "pids.max", e, "%llu", v);
+		return limit_set(t, id, "pids.max", v, "", e);
 	if (bit == CG_MEMORY) {
-		if (limit_set(t, id, t->version == 2 ? "memory.max" :
-		    "memory.limit_in_bytes", e, "%llu", v) == -1)
+		if (limit_set(t, id, is_v2 ? "memory.max" :
+		    "memory.limit_in_bytes", v, "", e) == -1)
 			return -1;
 		/* Without swap accounting there is nothing to limit. */
-		(void)limit_set(t, id, t->version == 2 ? "memory.swap.max" :
-		    "memory.memsw.limit_in_bytes", &ignored, "%llu",
-		    t->version == 2 ? 0 : v);
+		(void)limit_set(t, id, is_v2 ? "memory.swap.max" :
+		    "memory.memsw.limit_in_bytes", is_v2 ? 0 : v, "", &none);
 		return 0;
 	}
 	/* The kernel takes no quota below a millisecond. */
-	if (value < 10 || value > 1000000)
+	if (v < 10 || v > 1000000)
 		return error_key(e, ERR_INVALID, "cpus",
 		    "cpus must be from 0.01 to 1000");
-	if (t->version == 2)
-		return limit_set(t, id, "cpu.max", e, "%llu 100000", quota);
-	if (limit_set(t, id, "cpu.cfs_period_us", e, "100000") == -1)
+	if (is_v2)
+		return limit_set(t, id, "cpu.max", v * 100, " 100000", e);
+	if (limit_set(t, id, "cpu.cfs_period_us", 100000, "", e) == -1)
 		return -1;
-	return limit_set(t, id, "cpu.cfs_quota_us", e, "%llu", quota);
+	return limit_set(t, id, "cpu.cfs_quota_us", v * 100, "", e);
 }
 
 /*
@@ -544,7 +426,7 @@ cgroup_limit(const char *id, struct spec *s, unsigned int asked,
 	uint64_t *value;
 	size_t i, k;
 
-	for (i = 1; i < NITEMS(controllers); i++) {
+	for (i = 0; i < NITEMS(controllers); i++) {
 		for (k = 0; strcmp(spec_limits[k].name, controllers[i].limit);
 		    k++)
 			;
@@ -562,7 +444,7 @@ cgroup_limit(const char *id, struct spec *s, unsigned int asked,
 			error_key(e, ERR_UNSUPPORTED, controllers[i].limit,
 			    "%s cannot be limited: no cgroup controller %s "
 			    "can be used here", controllers[i].limit,
-			    controllers[i].v1);
+			    controllers[i].name);
 			error_fix(e, "leave it out, or set best_effort");
 			return -1;
 		} else

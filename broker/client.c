@@ -2,19 +2,23 @@
 /* Copyright (c) 2026 the sandboxd authors */
 
 /*
- * Who is connected.  The broker accepts every client itself and asks the
- * kernel who it is; the front gets the socket under a random handle that
- * dies with the connection, and can act for nobody else.  What a client
- * passes (offers) is never received, read or closed here: that happens in
- * children, because it may block for ever.
+ * Who is connected.  The broker accepts every client itself (own sockets,
+ * those of LISTEN_FDS, inetd's client) and asks the kernel who it is; the
+ * front gets the socket under a random handle that dies with the connection,
+ * and can act for nobody else.  Nothing is read from a client here, and what
+ * one passes (offers) is never received or closed: that happens in children,
+ * because it may block for ever.
  */
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "broker.h"
@@ -23,6 +27,8 @@
 #define SO_PEERPIDFD	77
 #endif
 #define OVERFLOW_ID	65534
+#define LISTENERS_MAX	32
+#define REST_MS		1000
 
 static LIST_HEAD(, client) clients = LIST_HEAD_INITIALIZER(clients);
 static size_t nclients;
@@ -109,9 +115,8 @@ client_drop(struct client *c)
 }
 
 static void
-client_gone(void *arg, uint32_t events)
+client_gone(void *arg)
 {
-	(void)events;
 	client_drop(arg);
 }
 
@@ -167,21 +172,20 @@ void
 offer_release(int fd)
 {
 	struct error e = { 0 };
-	struct proc *p;
+	struct proc p;
 	int rv;
 
 	if (fd == -1)
 		return;
-	p = xcalloc(1, sizeof(*p));
-	if ((rv = proc_fork(p, 0, -1, proc_free, p, &e)) == 0) {
+	if ((rv = proc_fork(&p, 0, -1, NULL, NULL, &e)) == 0) {
 		fds_close_others(&fd, 1);
 		close(fd);
 		_exit(0);
 	}
-	if (rv == -1) {
+	proc_forget(&p);
+	if (rv == -1)
 		log_error("an offer stays open", &e);
-		free(p);
-	} else
+	else
 		close(fd);
 }
 
@@ -215,4 +219,133 @@ client_take_offer(struct client *c, uint64_t id, struct error *e)
 		}
 	return error_key(e, ERR_NOT_FOUND, "offer", "there is no such offer "
 	    "on this connection");
+}
+
+/*** Accepting ***/
+
+/*
+ * When descriptors run out, one in reserve serves to turn a client away, and
+ * accepting rests for a while.
+ */
+static struct listener {
+	int			 fd;
+	struct watcher		 watcher;
+	char			 path[sizeof(
+				    ((struct sockaddr_un *)0)->sun_path)];
+} listeners[LISTENERS_MAX];
+static size_t n;
+static int inetd_fd = -1, reserve_fd = -1;
+static struct timer rest;
+
+static void	 accept_go(void *);
+
+static void
+accept_event(void *arg)
+{
+	struct listener *l = arg;
+	size_t i;
+	int fd;
+
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd != -1) {
+		client_new(fd);
+		return;
+	}
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
+	    errno != ENOMEM)
+		return;
+	log_warn("accept: %s; resting", strerror(errno));
+	fd_close(&reserve_fd);
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+	fd_close(&fd);
+	for (i = 0; i < n; i++)
+		loop_del(&listeners[i].watcher);
+	timer_set(&rest, REST_MS, accept_go, NULL);
+}
+
+static void
+accept_go(void *arg)
+{
+	size_t i;
+
+	(void)arg;
+	if (reserve_fd == -1)
+		reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (i = 0; i < n; i++)
+		loop_add(&listeners[i].watcher, listeners[i].fd, EPOLLIN,
+		    accept_event, &listeners[i]);
+}
+
+/* Ready: from now on there are clients. */
+void
+accept_start(void)
+{
+	accept_go(NULL);
+	if (inetd_fd != -1)
+		client_new(inetd_fd);
+	inetd_fd = -1;
+}
+
+void
+accept_end(void)
+{
+	size_t i;
+
+	timer_clear(&rest);
+	for (i = 0; i < n; i++) {
+		loop_del(&listeners[i].watcher);
+		if (listeners[i].path[0] != '\0')	/* of our making */
+			unlink(listeners[i].path);
+		fd_close(&listeners[i].fd);
+	}
+	n = 0;
+}
+
+/*** Start ***/
+
+static int
+option(int fd, int which)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, which, &value, &len) == -1 ? -1 :
+	    value;
+}
+
+/* A socket that sandboxd was started with: to listen on, or a client. */
+void
+accept_adopt(int fd, bool is_client)
+{
+	if (option(fd, SO_DOMAIN) != AF_UNIX ||
+	    option(fd, SO_TYPE) != SOCK_STREAM ||
+	    option(fd, SO_ACCEPTCONN) != !is_client)
+		fatal("the descriptor that is to be %s is no such unix "
+		    "stream socket", is_client ? "a client" : "listened on");
+	if (n == LISTENERS_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
+	    fd_nonblock(fd) == -1)
+		fatal("descriptor %d cannot be used", fd);
+	if (is_client)
+		inetd_fd = fd;
+	else
+		listeners[n++].fd = fd;
+}
+
+int
+accept_listen(const struct policy *p, struct error *e)
+{
+	const struct policy_listen *row = p->listen_rows;
+	struct listener *l = &listeners[n];
+
+	for (; row < p->listen_rows + p->nlisten; row++, l++, n++) {
+		if (n == LISTENERS_MAX ||
+		    text_copy(l->path, sizeof(l->path), row->path) == -1)
+			return error_key(e, ERR_INVALID, "listen",
+			    "too many sockets, or one with too long a path");
+		l->fd = fd_listen(l->path, (mode_t)row->mode,
+		    (gid_t)row->gid, e);
+		if (l->fd == -1)
+			return -1;
+	}
+	return 0;
 }

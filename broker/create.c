@@ -49,10 +49,10 @@ backend_try(struct sandbox *sb, const struct client *c,
 	if (policy_judge_backend(&c->who, &sb->judged, b, priv_is_root(),
 	    e) == -1)
 		return -1;
-	if ((state = probe_state(b)) == PROBE_UNKNOWN)
+	if ((state = probe_of(b)->state) == PROBE_UNKNOWN)
 		state = probe_start(b);
 	if (state == PROBE_FAILED)
-		*e = *probe_error(b);
+		*e = probe_of(b)->error;
 	sb->backend = b;
 	return state == PROBE_WORKS ? STEP_DONE :
 	    state == PROBE_FAILED ? -1 : STEP_WAIT;
@@ -221,7 +221,7 @@ worker_undo(struct sandbox *sb)
 static int
 claim_undo(struct sandbox *sb)
 {
-	claim_remove(sb);
+	instance_disclaim(sb);
 	return STEP_DONE;
 }
 
@@ -310,7 +310,7 @@ const struct step create_steps[] = {
 	{ "environment", true, environment_run, environment_undo },
 	{ "ready", true, ready_run, ready_undo },
 	{ "verify", true, verify_run, NULL },
-	{ "claim", false, claim_write, claim_undo },
+	{ "claim", false, instance_claim, claim_undo },
 	{ "announce", false, announce_run, NULL },
 };
 const size_t create_nsteps = NITEMS(create_steps);

@@ -46,14 +46,15 @@ static void
 create_fill(const struct sandbox *sb, struct backend_create *c)
 {
 	const struct spec *s = &sb->judged.spec;
+	bool is_slot = sb->slot != NULL &&
+	    (sb->backend->features & BACKEND_USES_SLOT) != 0;
+	struct slot_namespaces none;
 
 	*c = (struct backend_create){
 		.id = sb->id,
 		.is_root = priv_is_root(),
 		.owner_uid = sb->uid,
 		.owner_gid = sb->gid,
-		.user_ns_fd = -1, .image_ns_fd = -1, .net_ns_fd = -1,
-		.ipc_ns_fd = -1, .uts_ns_fd = -1, .mount_ns_fd = -1,
 		.client_ns_fd = -1,
 		.tmp = s->tmp == SPEC_ABSENT ? TMP_DEFAULT : s->tmp,
 		.files = s->files == SPEC_ABSENT ? FILES_DEFAULT : s->files,
@@ -65,26 +66,19 @@ create_fill(const struct sandbox *sb, struct backend_create *c)
 		.nmounts = sb->nmounts,
 		.drop = priv_drop,
 	};
-	if (sb->slot == NULL || !(sb->backend->features & BACKEND_USES_SLOT))
-		return;
-	c->slot_base = sb->slot->base;
-	c->user_ns_fd = sb->slot->ns.user_ns_fd;
-	c->image_ns_fd = sb->slot->ns.image_ns_fd;
-	c->net_ns_fd = sb->slot->ns.net_ns_fd;
-	c->ipc_ns_fd = sb->slot->ns.ipc_ns_fd;
-	c->uts_ns_fd = sb->slot->ns.uts_ns_fd;
-	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
+	memset(&none, 0xff, sizeof(none));	/* all -1 */
+	launch_namespaces_lend(is_slot ? &sb->slot->ns : &none, c);
+	c->slot_base = is_slot ? sb->slot->base : 0;
 	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
 }
 
 static void
-text_event(void *arg, uint32_t events)
+text_event(void *arg)
 {
 	struct sandbox *sb = arg;
 	size_t room = sizeof(sb->child_text) - 1 - sb->ntext;
 	ssize_t n = read(sb->error_fd, sb->child_text + sb->ntext, room);
 
-	(void)events;
 	if (n > 0)
 		sb->ntext += (size_t)n;
 	else if (n == 0 || errno != EAGAIN)
@@ -188,36 +182,6 @@ environment_undo(struct sandbox *sb)
 
 /*** ready ***/
 
-/* Why there is no agent; the child is dead, or too slow. */
-static int
-child_explain(struct sandbox *sb, struct error *e)
-{
-	const size_t head = sizeof(LAUNCH_MAGIC);
-	char *text = sb->child_text, line[256];
-	struct view shown;
-
-	text_event(sb, 0);
-	text[sb->ntext] = '\0';
-	if (sb->ntext == head + sizeof(*e) &&
-	    memcmp(text, LAUNCH_MAGIC, head) == 0) {
-		memcpy(e, text + head, sizeof(*e));
-	} else if (sb->ntext > 0) {
-		shown.p = (const unsigned char *)text;
-		shown.n = sb->ntext > 200 ? 200 : sb->ntext;
-		text_escape(line, sizeof(line), shown);
-		error_set(e, ERR_BACKEND, "%s: %s", sb->backend->name, line);
-		if (sb->backend->explain != NULL)
-			sb->backend->explain(text, e);
-	} else if (sb->child.pid == 0)
-		error_set(e, ERR_BACKEND, "%s: ended before the agent said "
-		    "hello, wait status %#x", sb->backend->name,
-		    (unsigned int)sb->exit_status);
-	else
-		error_set(e, ERR_TIMEOUT, "%s: the agent did not say hello",
-		    sb->backend->name);
-	return -1;
-}
-
 static void
 hello_frame(void *arg, struct frame *f)
 {
@@ -235,11 +199,10 @@ hello_lost(void *arg, const struct error *e)
 }
 
 static void
-agent_died(void *arg, uint32_t events)
+agent_died(void *arg)
 {
 	struct sandbox *sb = arg;
 
-	(void)events;
 	loop_del(&sb->agent_watcher);
 	if (sb->state == SB_RUNNING)
 		sandbox_end(sb, false, "lost", "the agent ended");
@@ -262,8 +225,11 @@ ready_run(struct sandbox *sb, struct error *e)
 			sb->agent_fd = -1;
 		}
 	}
-	if (sb->child.pid == 0 || (!sb->is_ready && now_ms() >= sb->patience))
-		return child_explain(sb, e);
+	if (sb->child.pid == 0 || (!sb->is_ready && now_ms() >= sb->patience)) {
+		text_event(sb);
+		return launch_explain(sb->backend, sb->child_text, sb->ntext,
+		    sb->child.pid != 0, sb->exit_status, e);
+	}
 	if (!sb->is_ready)
 		return STEP_WAIT;
 	timer_clear(&sb->timer);

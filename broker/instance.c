@@ -2,18 +2,21 @@
 /* Copyright (c) 2026 the sandboxd authors */
 
 /*
- * The run directory: one daemon in each, by a lock; what a dead private
- * instance left is cleared away by the next root broker.  Runs with the
- * broker's rights; the front made the directory, and it has to be ours and
- * nobody else's to write to.  It is the broker's working directory.
+ * The run directory: one daemon in each, by a lock; the claims in it; what a
+ * dead private instance left is cleared away by the next root broker.  Runs
+ * with the broker's rights; the front made the directory, and it has to be
+ * ours and nobody else's to write to.  It is the broker's working directory.
  */
 
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -38,7 +41,7 @@ static const struct {
 };
 
 static char name[NAME_MAX_LEN];
-static char path[PATH_LEN_MAX + 1];
+static char run_path[PATH_LEN_MAX + 1];
 static int dir_fd = -1;
 
 const char *
@@ -73,24 +76,100 @@ instance_init(const char *given)
 
 	if ((dir_fd = open(given, DIR_FLAGS)) == -1 ||
 	    fstat(dir_fd, &st) == -1 || fchdir(dir_fd) == -1 ||
-	    getcwd(path, sizeof(path)) == NULL)
+	    getcwd(run_path, sizeof(run_path)) == NULL)
 		fatal("run directory %s: %s", given, strerror(errno));
 	if (st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		fatal("run directory %s: is not ours alone", given);
-	name_of(path, name);
+	name_of(run_path, name);
 	lock = open("lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (lock == -1 || flock(lock, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK)
-			fatal("%s/lock: %s", path, strerror(errno));
+			fatal("%s/lock: %s", run_path, strerror(errno));
 		fatal("another daemon runs in %s; stop it, or give this one "
-		    "a directory of its own with -r", path);
+		    "a directory of its own with -r", run_path);
 	}
 	for (i = 0; i < NITEMS(subdirs); i++)
 		if ((mkdir(subdirs[i].name, 0700) == -1 ||
 		    chmod(subdirs[i].name, subdirs[i].mode) == -1) &&
 		    errno != EEXIST)
-			fatal("%s/%s: %s", path, subdirs[i].name,
+			fatal("%s/%s: %s", run_path, subdirs[i].name,
 			    strerror(errno));
+}
+
+/*** Claims ***/
+
+/* A pid means something only with the time at which its process started. */
+static unsigned long long
+start_time(pid_t pid)
+{
+	unsigned long long ticks = 0;
+	char path[32], text[1024];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	fd = openat(priv_proc_fd(), path, O_RDONLY | O_CLOEXEC);
+	if (fd != -1)
+		n = read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	text[n < 0 ? 0 : n] = '\0';
+	/* Field 22, counted from the end of the name in parentheses. */
+	if (strrchr(text, ')') != NULL)
+		sscanf(strrchr(text, ')'), ") %*c %*s %*s %*s %*s %*s %*s %*s "
+		    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		    &ticks);
+	return ticks;
+}
+
+/*
+ * What was granted, to whom, until when: written whole, readable by nobody
+ * else, with a rendezvous socket beside it.  No fsync: the run directory does
+ * not outlive the kernel, and neither does a sandbox.
+ */
+int
+instance_claim(struct sandbox *sb, struct error *e)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	char path[64], temp[64], text[1024];
+	pid_t worker = sb->worker->proc.pid;
+	int fd, n, rv = -1;
+
+	n = snprintf(text, sizeof(text), "version 1\nowner %u\nbackend %s\n"
+	    "slot %d\nends %" PRId64 "\ncgroup sandboxd-%s/%s\n"
+	    "agent %d %llu\nworker %d %llu\n", sb->uid, sb->backend->name,
+	    sb->slot == NULL ? -1 : (int)sb->slot->number, sb->ends,
+	    instance_name(), sb->id, sb->agent_pid,
+	    start_time(sb->agent_pid), worker, start_time(worker));
+	snprintf(path, sizeof(path), "claims/%s", sb->id);
+	snprintf(temp, sizeof(temp), "claims/%s.new", sb->id);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	if (fd != -1)
+		rv = fd_write_all(fd, text, (size_t)n);
+	fd_close(&fd);
+	if (rv == -1 || rename(temp, path) == -1)
+		return error_sys(e, ERR_INTERNAL, errno, "claim");
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "meet/%s", sb->id);
+	sb->meet_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0);
+	if (bind(sb->meet_fd, (struct sockaddr *)&sun, sizeof(sun)) == -1 ||
+	    chmod(sun.sun_path, 0600) == -1 || listen(sb->meet_fd, 1) == -1)
+		return error_sys(e, ERR_INTERNAL, errno, "rendezvous socket");
+	return 0;
+}
+
+void
+instance_disclaim(struct sandbox *sb)
+{
+	char path[64];
+
+	fd_close(&sb->meet_fd);
+	snprintf(path, sizeof(path), "meet/%s", sb->id);
+	unlink(path);
+	snprintf(path, sizeof(path), "claims/%s", sb->id);
+	unlink(path);
+	strcat(path, ".new");
+	unlink(path);
 }
 
 /*** The end, of ours and of dead ones ***/
@@ -132,8 +211,8 @@ instance_remove(bool is_private)
 	if (!is_private)
 		return;
 	dir_clear(dir_fd);
-	if (rmdir(path) == -1)
-		log_warn("%s: %s", path, strerror(errno));
+	if (rmdir(run_path) == -1)
+		log_warn("%s: %s", run_path, strerror(errno));
 }
 
 static void
@@ -168,7 +247,6 @@ instance_sweep(void)
 
 	dir_empty(dir_fd, "claims");
 	dir_empty(dir_fd, "meet");
-	cgroup_sweep(name);
 	if (!priv_is_root() || (dir = opendir(RUN_PRIVATE)) == NULL)
 		return;
 	while ((d = readdir(dir)) != NULL)

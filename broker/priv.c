@@ -69,74 +69,66 @@ priv_proc_fd(void)
 }
 
 /* /proc may be mounted with hidepid, and the broker cannot trace. */
-static int
+static void
 proc_open(void)
 {
-	int fs, fd = -1;
+	int fs = is_root ? fsopen("proc", FSOPEN_CLOEXEC) : -1;
 
-	if (is_root && (fs = fsopen("proc", FSOPEN_CLOEXEC)) != -1) {
-		if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-			fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID |
-			    MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-		close(fs);
-	}
-	if (fd == -1)
-		fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd;
+	if (fs != -1 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		proc_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID |
+		    MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	fd_close(&fs);
+	if (proc_fd == -1)
+		proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (proc_fd == -1)
+		fatal("/proc: %s", strerror(errno));
 }
 
-static void
-rlimits_set(void)
-{
-	struct rlimit rl;
-
-	/* A few descriptors for each client and sandbox. */
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
-	rl.rlim_cur = rl.rlim_max = 0;
-	setrlimit(RLIMIT_CORE, &rl);
-}
-
-/* Is it us who lacks what we were started without?  Then do without. */
+/* Those of the list; what we were started without we do without. */
 static void
 capabilities_keep(void)
 {
-	bool has[sizeof(kept) / sizeof(kept[0])];
+	uint64_t has = 0;
 	size_t i;
 
 	capng_get_caps_process();
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
-	capng_clear(CAPNG_SELECT_ALL);
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (has[i])
+	for (i = 0; i < NITEMS(kept); i++)
+		if (capng_have_capability(CAPNG_PERMITTED, kept[i]))
+			has |= 1ull << i;
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (i = 0; i < NITEMS(kept); i++)
+		if (has & 1ull << i)
 			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE |
 			    CAPNG_PERMITTED | CAPNG_BOUNDING_SET, kept[i]);
 		else
 			log_warn("started without capability %s",
 			    capng_capability_to_name(kept[i]));
-	if (capng_apply(CAPNG_SELECT_ALL) != 0)
+	if (capng_apply(CAPNG_SELECT_BOTH) != 0)
 		fatal("cannot give up capabilities");
 }
 
 void
 priv_init(void)
 {
+	const struct rlimit none = { 0, 0 };
+	struct rlimit files;
+
 	is_root = geteuid() == 0;
-	rlimits_set();
-	if ((proc_fd = proc_open()) == -1)
-		fatal("/proc: %s", strerror(errno));
+	/* A few descriptors for each client and sandbox. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	setrlimit(RLIMIT_CORE, &none);
+	proc_open();
 #ifndef SANDBOXD_SANITIZERS	/* the leak checker traces */
 	if (prctl(PR_SET_DUMPABLE, 0) == -1)
 		fatal("PR_SET_DUMPABLE: %s", strerror(errno));
 #endif
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
-		fatal("PR_SET_NO_NEW_PRIVS: %s", strerror(errno));
 	/* Orphans of a backend's helper are reaped here, and at once. */
-	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
-		fatal("PR_SET_CHILD_SUBREAPER: %s", strerror(errno));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
+		fatal("prctl: %s", strerror(errno));
 	if (is_root)
 		capabilities_keep();
 }

@@ -17,45 +17,30 @@
 
 #define CHECKS_MAX	32
 
-static struct {
-	enum probe_state state;
-	struct error	 error;
-} probes[BACKENDS_MAX];
+static struct probe probes[BACKENDS_MAX];
 static uint32_t checks[CHECKS_MAX];	/* requests to be answered */
 static size_t nchecks;
 
-static size_t
-index_of(const struct backend *b)
+struct probe *
+probe_of(const struct backend *b)
 {
 	size_t i;
 
 	for (i = 0; backend_table[i] != b; i++)
 		;
-	return i;
-}
-
-enum probe_state
-probe_state(const struct backend *b)
-{
-	return probes[index_of(b)].state;
-}
-
-const struct error *
-probe_error(const struct backend *b)
-{
-	return &probes[index_of(b)].error;
+	return &probes[i];
 }
 
 enum probe_state
 probe_start(const struct backend *b)
 {
-	size_t i = index_of(b);
+	struct probe *p = probe_of(b);
 	char id[ID_LEN + 1];
 	struct sandbox *sb;
 
-	memset(&probes[i].error, 0, sizeof(probes[i].error));
-	if (b->probe(priv_is_root(), &probes[i].error) == -1)
-		return probes[i].state = PROBE_FAILED;
+	memset(&p->error, 0, sizeof(p->error));
+	if (b->probe(priv_is_root(), &p->error) == -1)
+		return p->state = PROBE_FAILED;
 	id_make(id, "sb_");
 	if ((sb = sandbox_new(id)) == NULL)
 		return PROBE_UNKNOWN;		/* tried again later */
@@ -66,7 +51,7 @@ probe_start(const struct backend *b)
 	sb->judged.spec = policy_get()->default_spec;
 	/* Not from here: who starts a probe is in the middle of something. */
 	sandbox_wake_in(sb, 0);
-	return probes[i].state = PROBE_RUNNING;
+	return p->state = PROBE_RUNNING;
 }
 
 /*** Who waits for the result ***/
@@ -80,7 +65,7 @@ check_pack(size_t i, struct buf *out)
 	size_t k;
 
 	for (k = 0; (b = policy_backend(k)) != NULL &&
-	    probe_state(b) != PROBE_WORKS; k++)
+	    probe_of(b)->state != PROBE_WORKS; k++)
 		;
 	put_map(out, 5);
 	put_pair(out, "name", backend_table[i]->name);
@@ -146,7 +131,7 @@ probe_order(void)
 	size_t i;
 
 	for (i = 0; (b = policy_backend(i)) != NULL; i++) {
-		if ((state = probe_state(b)) == PROBE_UNKNOWN)
+		if ((state = probe_of(b)->state) == PROBE_UNKNOWN)
 			state = probe_start(b);
 		if (state == PROBE_RUNNING)
 			return;
@@ -162,13 +147,13 @@ probe_order(void)
 void
 probe_result(const struct sandbox *sb, const struct error *e)
 {
-	size_t i = index_of(sb->backend);
+	struct probe *p = probe_of(sb->backend);
 
 	if (broker_is_stopping())
 		return;
-	probes[i].state = e == NULL ? PROBE_WORKS : PROBE_FAILED;
+	p->state = e == NULL ? PROBE_WORKS : PROBE_FAILED;
 	if (e != NULL) {
-		probes[i].error = *e;
+		p->error = *e;
 		log_info("backend %s: %s", sb->backend->name, e->message);
 	}
 	probe_order();

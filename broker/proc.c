@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "broker.h"
@@ -88,11 +87,4 @@ proc_reap(void)
 		if (p->exited != NULL)
 			p->exited(p->arg, status);
 	}
-}
-
-void
-proc_free(void *p, int status)
-{
-	(void)status;
-	free(p);
 }

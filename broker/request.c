@@ -10,7 +10,9 @@
 
 #include "broker.h"
 
+/* All but the first begin with the handle. */
 union request {
+	uint64_t			 handle;
 	struct msg_broker_policy	 policy;
 	struct msg_broker_drop		 drop;
 	struct msg_broker_create	 create;
@@ -38,13 +40,18 @@ request_fail(uint32_t id, const struct error *e)
 	request_send(MSG_BROKER_FAILED, id, &msg, NULL, 0);
 }
 
+struct ask {
+	struct client		*c;
+	uint32_t		 id;
+	const union request	*r;
+};
+
 /*** The requests ***/
 
 static int
-policy_request(uint32_t id, const union request *r, struct error *e)
+policy_request(const struct ask *a, struct error *e)
 {
-	(void)id;
-	if (policy_set(r->policy.policy, e) == -1 || (priv_is_root() &&
+	if (policy_set(a->r->policy.policy, e) == -1 || (priv_is_root() &&
 	    slot_init(policy_get(), e) == -1) ||
 	    accept_listen(policy_get(), e) == -1) {
 		request_fail(0, e);
@@ -56,18 +63,40 @@ policy_request(uint32_t id, const union request *r, struct error *e)
 	return 0;
 }
 
-/* Whoever the front names has to be connected now. */
-static struct client *
-client_of(uint64_t handle, struct error *e)
+static int
+drop_request(const struct ask *a, struct error *e)
 {
-	struct client *c = client_find(handle);
-
-	if (c == NULL)
-		error_set(e, ERR_UNAVAILABLE, "this client has left");
-	return c;
+	(void)e;
+	client_drop(a->c);
+	return 0;
 }
 
-/* The same words for an id that is not there and one of another owner. */
+static int
+create_request(const struct ask *a, struct error *e)
+{
+	char name[ID_LEN + 1];
+	struct sandbox *sb;
+
+	if (text_copy(name, sizeof(name), a->r->create.id) == -1 ||
+	    !id_is_valid(name))
+		return error_set(e, ERR_INVALID, "not a sandbox's id");
+	if (sandbox_find(a->r->create.id) != NULL)
+		return error_set(e, ERR_CONFLICT, "%s exists", name);
+	if ((sb = sandbox_new(name)) == NULL)
+		return error_set(e, ERR_LIMIT, "there are %d sandboxes",
+		    SANDBOXES_MAX);
+	sb->request = a->id;
+	sb->handle = a->c->handle;
+	sb->uid = a->c->who.uid;
+	sb->gid = a->c->who.gid;
+	buf_add(&sb->request_spec, a->r->create.spec.p, a->r->create.spec.n);
+	if (sb->request_spec.has_failed)
+		fatal("out of memory");
+	sandbox_wake(sb);
+	return 0;
+}
+
+/* The same answer for an id that is not there and one of another owner. */
 static struct sandbox *
 sandbox_of(const struct client *c, struct view id)
 {
@@ -78,113 +107,64 @@ sandbox_of(const struct client *c, struct view id)
 }
 
 static int
-drop_request(uint32_t id, const union request *r, struct error *e)
+connect_request(const struct ask *a, struct error *e)
 {
-	struct client *c = client_find(r->drop.handle);
-
-	(void)id;
-	(void)e;
-	if (c != NULL)
-		client_drop(c);
-	return 0;
-}
-
-static int
-create_request(uint32_t id, const union request *r, struct error *e)
-{
-	struct client *c = client_of(r->create.handle, e);
-	char name[ID_LEN + 1];
-	struct sandbox *sb;
-
-	if (c == NULL)
-		return -1;
-	if (text_copy(name, sizeof(name), r->create.id) == -1 ||
-	    !id_is_valid(name))
-		return error_set(e, ERR_INVALID, "not a sandbox's id");
-	if (sandbox_find(r->create.id) != NULL)
-		return error_set(e, ERR_CONFLICT, "%s exists", name);
-	if ((sb = sandbox_new(name)) == NULL)
-		return error_set(e, ERR_LIMIT, "there are %d sandboxes",
-		    SANDBOXES_MAX);
-	sb->request = id;
-	sb->handle = c->handle;
-	sb->uid = c->who.uid;
-	buf_add(&sb->request_spec, r->create.spec.p, r->create.spec.n);
-	if (sb->request_spec.has_failed)
-		fatal("out of memory");
-	sandbox_wake(sb);
-	return 0;
-}
-
-static int
-connect_request(uint32_t id, const union request *r, struct error *e)
-{
-	struct msg_broker_connected msg = { .id = r->connect.id };
-	struct client *c = client_of(r->connect.handle, e);
-	struct sandbox *sb;
+	struct msg_broker_connected msg = { .id = a->r->connect.id };
+	struct sandbox *sb = sandbox_of(a->c, a->r->connect.id);
 	int fd;
 
-	if (c == NULL)
-		return -1;
-	if ((sb = sandbox_of(c, r->connect.id)) == NULL)
+	if (sb == NULL)
 		return error_set(e, ERR_NOT_FOUND, "no such sandbox");
 	if (sb->state != SB_RUNNING)
 		return error_set(e, ERR_CONFLICT, "%s is %s", sb->id,
 		    sb->state == SB_CREATING ? "creating" : "destroying");
-	if (sandbox_connect(sb, c->handle, &fd, e) == -1)
+	if (sandbox_connect(sb, a->c->handle, &fd, e) == -1)
 		return -1;
-	request_send(MSG_BROKER_CONNECTED, id, &msg, &fd, 1);
+	request_send(MSG_BROKER_CONNECTED, a->id, &msg, &fd, 1);
 	return 0;
 }
 
 /* Of what is not there, too: so it can be asked for twice. */
 static int
-destroy_request(uint32_t id, const union request *r, struct error *e)
+destroy_request(const struct ask *a, struct error *e)
 {
-	struct msg_broker_destroyed msg = { .id = r->destroy.id };
-	struct client *c = client_of(r->destroy.handle, e);
-	struct sandbox *sb;
+	struct msg_broker_destroyed msg = { .id = a->r->destroy.id };
+	struct sandbox *sb = sandbox_of(a->c, a->r->destroy.id);
 
-	if (c == NULL)
-		return -1;
-	if ((sb = sandbox_of(c, r->destroy.id)) == NULL) {
-		request_send(MSG_BROKER_DESTROYED, id, &msg, NULL, 0);
+	if (sb == NULL) {
+		request_send(MSG_BROKER_DESTROYED, a->id, &msg, NULL, 0);
 		return 0;
 	}
 	if (sb->nwaiters == WAITERS_MAX)
 		return error_set(e, ERR_BUSY, "%s is being destroyed", sb->id);
-	sb->waiters[sb->nwaiters++] = id;
+	sb->waiters[sb->nwaiters++] = a->id;
 	sandbox_end(sb, true, "destroyed", "%s", "");
 	return 0;
 }
 
 static int
-offer_request(uint32_t id, const union request *r, struct error *e)
+offer_request(const struct ask *a, struct error *e)
 {
 	struct msg_broker_offered msg = { 0 };
-	struct client *c = client_of(r->offer.handle, e);
 	struct offer offer;
 
-	if (c == NULL || client_offer(c, &offer, e) == -1)
+	if (client_offer(a->c, &offer, e) == -1)
 		return -1;
 	msg.offer = offer.id;
-	request_send(MSG_BROKER_OFFERED, id, &msg, &offer.fd, 1);
+	request_send(MSG_BROKER_OFFERED, a->id, &msg, &offer.fd, 1);
 	return 0;
 }
 
 static int
-check_request(uint32_t id, const union request *r, struct error *e)
+check_request(const struct ask *a, struct error *e)
 {
-	if (client_of(r->check.handle, e) == NULL)
-		return -1;
-	return probe_check(id, r->check.is_fresh, e);
+	return probe_check(a->id, a->r->check.is_fresh, e);
 }
 
 static const struct {
 	enum msg_type	 type;
 	bool		 is_first;	/* once, before all others */
-	int		 (*handler)(uint32_t, const union request *,
-			    struct error *);
+	int		 (*handler)(const struct ask *, struct error *);
 } requests[] = {
 	{ MSG_BROKER_POLICY, true, policy_request },
 	{ MSG_BROKER_DROP, false, drop_request },
@@ -200,6 +180,7 @@ request_frame(void *arg, struct frame *f)
 {
 	struct error e = { 0 };
 	union request r;
+	struct ask a = { .id = f->id, .r = &r };
 	size_t i;
 
 	(void)arg;
@@ -211,10 +192,17 @@ request_frame(void *arg, struct frame *f)
 		log_warn("bad %s from the front: %s", msg_name(f->type),
 		    e.message);
 		broker_stop(1);
-	} else if (broker_is_stopping()) {
+		return;
+	}
+	/* Whoever the front names has to be connected now. */
+	if (broker_is_stopping())
 		error_set(&e, ERR_UNAVAILABLE, "the daemon is ending");
-		request_fail(f->id, &e);
-	} else if (requests[i].handler(f->id, &r, &e) == -1)
+	else if (!requests[i].is_first &&
+	    (a.c = client_find(r.handle)) == NULL)
+		error_set(&e, ERR_UNAVAILABLE, "this client has left");
+	else if (requests[i].handler(&a, &e) == 0)
+		return;
+	if (f->id != 0)
 		request_fail(f->id, &e);
 }
 

@@ -57,12 +57,6 @@ sandbox_next(const struct sandbox *sb)
 	return sb == NULL ? TAILQ_FIRST(&sandboxes) : TAILQ_NEXT(sb, entry);
 }
 
-size_t
-sandbox_count(void)
-{
-	return nsandboxes;
-}
-
 /*** The end ***/
 
 /* Nothing of it is left: tell whoever waits for that. */

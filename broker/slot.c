@@ -35,28 +35,11 @@ static unsigned int count, next;	/* 0: no slots */
 static uid_t first;
 static int dir_fd = -1;
 
-static int
-dir_open(int at, const char *name)
-{
-	struct stat st;
-	int fd;
-
-	if (mkdirat(at, name, 0700) == -1 && errno != EEXIST)
-		return -1;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd != -1 && (fstat(fd, &st) == -1 || st.st_uid != 0 ||
-	    (st.st_mode & 077) != 0)) {
-		fd_close(&fd);
-		errno = EPERM;
-	}
-	return fd;
-}
-
 int
 slot_init(const struct policy *p, struct error *e)
 {
-	char base[16];
-	int fd;
+	char path[sizeof(SLOTS_DIR) + 16];
+	struct stat st;
 
 	count = (unsigned int)(p->count / SLOT_SIZE);
 	first = (uid_t)p->base;
@@ -64,12 +47,14 @@ slot_init(const struct policy *p, struct error *e)
 	if (count == 0 || p->base == 0 || p->base + p->count > UINT32_MAX)
 		return error_key(e, ERR_INVALID, "uids",
 		    "uids: not a range of at least %u ids", SLOT_SIZE);
-	snprintf(base, sizeof(base), "%u", first);
-	if ((fd = dir_open(AT_FDCWD, SLOTS_DIR)) != -1)
-		dir_fd = dir_open(fd, base);
-	fd_close(&fd);
-	if (dir_fd == -1)
-		return error_sys(e, ERR_UNAVAILABLE, errno, SLOTS_DIR);
+	snprintf(path, sizeof(path), "%s/%u", SLOTS_DIR, first);
+	mkdir(SLOTS_DIR, 0700);
+	mkdir(path, 0700);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir_fd == -1 || fstat(dir_fd, &st) == -1 || st.st_uid != 0 ||
+	    (st.st_mode & 077) != 0)
+		return error_set(e, ERR_UNAVAILABLE, "%s is not a directory "
+		    "of root alone", path);
 	return 0;
 }
 
@@ -134,12 +119,11 @@ slot_free(struct slot *s)
 /*** Made ahead ***/
 
 static void
-helper_answer(void *arg, uint32_t events)
+helper_answer(void *arg)
 {
 	struct slot *s = arg;
 	int fds[NFDS], n;
 
-	(void)events;
 	if (fds_recv(s->helper_fd, &s->error, sizeof(s->error), fds, NFDS,
 	    &n) != sizeof(s->error))
 		error_set(&s->error, ERR_BACKEND, "the helper that makes "

@@ -8,7 +8,9 @@
  */
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 #include <errno.h>
 #include <stdint.h>
@@ -101,4 +103,52 @@ fds_close_others(const int *keep, size_t n)
 			next = sorted[i] + 1;
 	}
 	close_range((unsigned int)next, ~0u, 0);
+}
+
+/*** Listening ***/
+
+/* A socket that nobody answers is a dead daemon's; anything else stays. */
+static int
+path_clear(int fd, const struct sockaddr_un *sun, struct error *e)
+{
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) == -1)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(e, ERR_CONFLICT, "%s is there and is no "
+		    "socket", sun->sun_path);
+	if (connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
+	    errno != ECONNREFUSED)
+		return error_set(e, ERR_CONFLICT, "somebody listens on %s",
+		    sun->sun_path);
+	return unlink(sun->sun_path);
+}
+
+int
+fd_listen(const char *path, mode_t mode, gid_t gid, struct error *e)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	mode_t old;
+	int fd, rv;
+
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1 || text_copy(sun.sun_path, sizeof(sun.sun_path),
+	    view_of(path)) == -1) {
+		error_set(e, ERR_INVALID, "cannot make a socket %s", path);
+		goto fail;
+	}
+	if (path_clear(fd, &sun, e) == -1)
+		goto fail;
+	old = umask(0777 & ~mode);
+	rv = bind(fd, (struct sockaddr *)&sun, sizeof(sun));
+	umask(old);
+	/* Nobody can connect before it listens. */
+	if (rv == 0 && (gid == 0 || lchown(path, (uid_t)-1, gid) == 0) &&
+	    listen(fd, SOMAXCONN) == 0)
+		return fd;
+	error_sys(e, ERR_UNAVAILABLE, errno, "cannot listen on %s", path);
+fail:
+	fd_close(&fd);
+	return -1;
 }

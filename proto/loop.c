@@ -38,10 +38,10 @@ loop_ctl(int op, struct watcher *w, uint32_t events)
 }
 
 void
-loop_add(struct watcher *w, int fd, uint32_t events,
-    void (*fn)(void *, uint32_t), void *arg)
+loop_add(struct watcher *w, int fd, uint32_t events, void (*fn)(void *),
+    void *arg)
 {
-	*w = (struct watcher){ true, fd, fn, arg };
+	*w = (struct watcher){ true, fd, 0, fn, arg };
 	loop_ctl(EPOLL_CTL_ADD, w, events);
 }
 
@@ -100,14 +100,13 @@ timer_set(struct timer *t, int64_t ms, void (*fn)(void *), void *arg)
 }
 
 static void
-clock_event(void *arg, uint32_t events)
+clock_event(void *arg)
 {
 	struct timer *t;
 	uint64_t n;
 	int64_t now = now_ms();
 
 	(void)arg;
-	(void)events;
 	if (read(clock_fd, &n, sizeof(n)) == -1 && errno != EAGAIN)
 		fatal("timerfd: %s", strerror(errno));
 	armed = 0;
@@ -121,9 +120,10 @@ clock_event(void *arg, uint32_t events)
 
 /* One frame per wake-up, so a talkative peer queues with the others. */
 static void
-peer_event(void *arg, uint32_t events)
+peer_event(void *arg)
 {
 	struct peer *p = arg;
+	uint32_t events = p->watcher.events;
 	struct error e = { 0 };
 	struct frame f;
 	int got = 0;
@@ -219,7 +219,8 @@ loop_run(void)
 		if (n != 1)
 			continue;
 		w = ev.data.ptr;
-		w->fn(w->arg, ev.events);
+		w->events = ev.events;
+		w->fn(w->arg);
 	}
 	return status;
 }

@@ -17,7 +17,8 @@
 struct watcher {
 	bool		 is_on;
 	int		 fd;
-	void		 (*fn)(void *, uint32_t);
+	uint32_t	 events;	/* while fn runs */
+	void		 (*fn)(void *);
 	void		*arg;
 };
 
@@ -31,8 +32,7 @@ struct timer {
 
 void	 loop_init(void);
 /* Events of epoll; 0 is hang-up and error only. */
-void	 loop_add(struct watcher *, int, uint32_t, void (*)(void *, uint32_t),
-	    void *);
+void	 loop_add(struct watcher *, int, uint32_t, void (*)(void *), void *);
 void	 loop_del(struct watcher *);	/* the fd stays open; twice is fine */
 void	 timer_set(struct timer *, int64_t, void (*)(void *), void *);
 void	 timer_clear(struct timer *);

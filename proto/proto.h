@@ -334,6 +334,8 @@ int	 fds_send(int, const void *, size_t, const int *, int);
 ssize_t	 fds_recv(int, void *, size_t, int *, int, int *);
 /* In a child: close all from 3 on but these (-1 are skipped). */
 void	 fds_close_others(const int *, size_t);
+/* A stream socket at the path, with that mode; gid 0: leave it.  Or -1. */
+int	 fd_listen(const char *, mode_t, gid_t, struct error *);
 
 /* rpc.c: MessagePack-RPC on a client's stream socket, both sides */
 
@@ -448,6 +450,25 @@ struct spec_mount {
 
 /* At most MOUNTS_MAX; how many, or -1. */
 int	 spec_mounts(const struct spec *, struct spec_mount *, struct error *);
+
+/* cgroup_find.c */
+
+#define CG_GROUPS	1u		/* freezer on v1; on v2 always there */
+#define CG_PIDS		2u
+#define CG_MEMORY	4u
+#define CG_CPU		8u
+#define CG_TREES	5
+
+struct cgroup_place {
+	int		 version;
+	unsigned int	 bits;
+	char		 path[PATH_LEN_MAX + 1];	/* our own group's */
+};
+
+/* From the texts of /proc/self/cgroup and mountinfo; how many. */
+int	 cgroup_find(const char *, const char *, struct cgroup_place *);
+/* Is the word in a list with commas or spaces that ends there? */
+bool	 cgroup_list_has(const char *, const char *, const char *);
 
 /* policy.c: the message that arms the broker */
 
