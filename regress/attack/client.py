@@ -18,9 +18,10 @@ rng = random.Random(seed)
 
 
 def connect():
+    # Waits while the daemon's backlog is full, as a blocking socket does.
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(20)
     s.connect(path)
+    s.settimeout(20)
     return s
 
 
