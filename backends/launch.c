@@ -205,6 +205,7 @@ launch_child(struct backend_launch *l)
 	struct error e = { 0 };
 
 	clearenv();
+	umask(022);
 	if (groups_join(l, &e) == -1)
 		goto fail;
 	keep_needed(l);

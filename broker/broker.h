@@ -149,8 +149,7 @@ int	 slot_init(const struct policy *, struct error *);
 bool	 slot_holds(uid_t);
 /* STEP_DONE, STEP_WAIT when one is being made (it wakes all), or -1. */
 int	 slot_take(bool, struct slot **, struct error *);
-/* Back to the stock if nothing foreign ran in it, else let go. */
-void	 slot_give(struct slot *, bool);
+void	 slot_give(struct slot *);	/* never used again */
 void	 slot_fill(void);		/* make some ahead */
 void	 slot_end(void);
 

@@ -134,7 +134,7 @@ static int
 slot_undo(struct sandbox *sb)
 {
 	if (sb->slot != NULL)
-		slot_give(sb->slot, sb->steps.is_probe);
+		slot_give(sb->slot);
 	sb->slot = NULL;
 	return STEP_DONE;
 }

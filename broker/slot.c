@@ -31,6 +31,7 @@
 static TAILQ_HEAD(, slot) stock = TAILQ_HEAD_INITIALIZER(stock);
 static size_t nstock, nmaking;	/* of the stock, still in the making */
 static size_t ahead;
+static bool is_private;
 static unsigned int count, next;	/* 0: no slots */
 static uid_t first;
 static int dir_fd = -1;
@@ -43,7 +44,8 @@ slot_init(const struct policy *p, struct error *e)
 
 	count = (unsigned int)(p->count / SLOT_SIZE);
 	first = (uid_t)p->base;
-	ahead = p->private ? 1 : SLOTS_AHEAD;
+	ahead = SLOTS_AHEAD;
+	is_private = p->private;
 	if (count == 0 || p->base == 0 || p->base + p->count > UINT32_MAX)
 		return error_key(e, ERR_INVALID, "uids",
 		    "uids: not a range of at least %u ids", SLOT_SIZE);
@@ -102,8 +104,9 @@ slot_lock(struct error *e)
 	return s;
 }
 
-static void
-slot_free(struct slot *s)
+/* What ran in it is gone; it is not used again. */
+void
+slot_give(struct slot *s)
 {
 	proc_kill(&s->helper);
 	proc_forget(&s->helper);
@@ -147,7 +150,7 @@ slot_make(struct error *e)
 	if ((s = slot_lock(e)) == NULL)
 		return -1;
 	if (fd_pair(SOCK_SEQPACKET, pair) == -1) {
-		slot_free(s);
+		slot_give(s);
 		return error_sys(e, ERR_INTERNAL, errno, "socketpair");
 	}
 	s->helper_fd = pair[0];
@@ -155,7 +158,7 @@ slot_make(struct error *e)
 		launch_namespaces(s->base, pair[1]);
 	close(pair[1]);
 	if (rv == -1) {
-		slot_free(s);
+		slot_give(s);
 		return -1;
 	}
 	loop_add(&s->watcher, s->helper_fd, EPOLLIN, helper_answer, s);
@@ -197,25 +200,15 @@ slot_take(bool has_namespaces, struct slot **out, struct error *e)
 	}
 	TAILQ_REMOVE(&stock, s, entry);
 	nstock--;
+	if (is_private && ahead > 0)	/* one to try, one to run */
+		ahead--;
 	if (has_namespaces && s->ns.user_ns_fd == -1) {
 		*e = s->error;
-		slot_free(s);
+		slot_give(s);
 		return -1;
 	}
 	*out = s;
 	return STEP_DONE;
-}
-
-void
-slot_give(struct slot *s, bool is_clean)
-{
-	if (!is_clean || s->ns.user_ns_fd == -1 || nstock >= ahead) {
-		slot_free(s);
-		return;
-	}
-	TAILQ_INSERT_HEAD(&stock, s, entry);
-	nstock++;
-	sandbox_wake_all();
 }
 
 void
@@ -225,7 +218,7 @@ slot_end(void)
 
 	while ((s = TAILQ_FIRST(&stock)) != NULL) {
 		TAILQ_REMOVE(&stock, s, entry);
-		slot_free(s);
+		slot_give(s);
 	}
 	nstock = nmaking = ahead = 0;
 }
