@@ -19,8 +19,6 @@
  * and its own children up to the moment they give up their rights.
  */
 
-#include "config.h"
-
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -44,17 +42,6 @@ static struct {
 	int		 status;
 	struct timer	 deadline;
 } broker;
-
-const char *
-broker_hook(const char *name)
-{
-#ifdef SANDBOXD_TEST_HOOKS
-	return getenv(name);
-#else
-	(void)name;
-	return NULL;
-#endif
-}
 
 void
 broker_ready(const char *backend)

@@ -15,6 +15,8 @@
 #ifndef BROKER_H
 #define BROKER_H
 
+#include "config.h"
+
 #include <sys/queue.h>
 #include <sys/types.h>
 
@@ -22,6 +24,12 @@
 #include "proto/loop.h"
 
 #define NITEMS(table)	(sizeof(table) / sizeof((table)[0]))
+
+#ifdef SANDBOXD_TEST_HOOKS
+#define broker_hook(name)	getenv(name)
+#else
+#define broker_hook(name)	NULL
+#endif
 
 struct client;
 struct sandbox;
@@ -32,7 +40,6 @@ void	 broker_ready(const char *);	/* the chosen backend; told once */
 void	 broker_stop(int);	/* end all, then exit with the status */
 bool	 broker_is_stopping(void);
 void	 broker_stop_check(void);
-const char *broker_hook(const char *);	/* of a test build, or NULL */
 
 /* proc.c: children */
 
@@ -40,7 +47,7 @@ struct proc {
 	LIST_ENTRY(proc) entry;
 	pid_t		 pid;		/* 0: none, or reaped */
 	int		 pidfd;
-	void		 (*exited)(void *, int);	/* wait status; or NULL */
+	void		 (*exited)(void *, int);	/* status; or NULL */
 	void		*arg;
 };
 
@@ -161,7 +168,8 @@ bool	 cgroup_has(unsigned int);	/* CG_GROUPS: exec groups work */
 const char *cgroup_layout(void);	/* "v1" "v2" "hybrid" "none" */
 void	 cgroup_sweep(const char *);	/* everything of an instance */
 int	 cgroup_make(const char *, struct error *);
-int	 cgroup_limit(const char *, struct spec *, unsigned int, struct error *);
+int	 cgroup_limit(const char *, struct spec *, unsigned int,
+	    struct error *);
 /* To be written "0" to by the child; how many.  v2: the group to clone to. */
 int	 cgroup_join_fds(const char *, int [CG_TREES], int *, struct error *);
 bool	 cgroup_holds(const char *, pid_t);

@@ -236,7 +236,8 @@ v2_enable(int at, const char *dir, unsigned int want)
 
 	for (i = 0; i < NITEMS(controllers); i++)
 		if (want & controllers[i].bit) {
-			snprintf(text, sizeof(text), "+%s", controllers[i].name);
+			text[0] = '+';
+			strcpy(text + 1, controllers[i].name);
 			file_write(at, dir, "cgroup.subtree_control", text);
 		}
 	n = file_read(at, dir, "cgroup.subtree_control", text, sizeof(text));

@@ -44,29 +44,25 @@ client_find(uint64_t handle)
 	return c;
 }
 
-/* Nobody: an id that the kernel could not say, or one of our own. */
-static bool
-is_nobody(uid_t uid)
-{
-	if (uid == (uid_t)-1 || uid == OVERFLOW_ID)
-		return true;
-	if (priv_is_root())
-		return slot_holds(uid) || (uid != 0 && uid == policy_get()->uid);
-	return uid != 0 && uid != geteuid();
-}
-
+/* Nobody is an id that the kernel could not say, or one of our own. */
 static bool
 is_welcome(uid_t uid)
 {
 	struct client *c;
-	size_t n = 0;
+	bool is_nobody = uid == (uid_t)-1 || uid == OVERFLOW_ID;
+	size_t here = 0;
 
+	if (priv_is_root())
+		is_nobody |= slot_holds(uid) ||
+		    (uid != 0 && uid == policy_get()->uid);
+	else
+		is_nobody |= uid != 0 && uid != geteuid();
 	LIST_FOREACH(c, &clients, entry)
-		n += c->who.uid == uid;
-	if (!is_nobody(uid) && n < CLIENTS_PER_UID_MAX &&
-	    nclients < CLIENTS_MAX)
+		here += c->who.uid == uid;
+	if (!is_nobody && here < CLIENTS_PER_UID_MAX && nclients < CLIENTS_MAX)
 		return true;
-	log_info("refused a client with uid %u, of whom %zu are here", uid, n);
+	log_info("refused a client with uid %u, of whom %zu are here", uid,
+	    here);
 	return false;
 }
 

@@ -7,8 +7,6 @@
  * and in children just before they become something else.
  */
 
-#include "config.h"
-
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -8,8 +8,6 @@
  * names groups by number alone), and a bad word from it ends that one.
  */
 
-#include "config.h"
-
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
