@@ -239,12 +239,14 @@ exec_ask(struct exec *x, struct launch *l, struct error *e)
 	int	 i;
 
 	x->state = EXEC_STARTING;
+	/* The process uses its first time before it is reported. */
+	x->began_us = clock_us();
 	i = agent_exec(x, l, e);
 	l->nfds = 0;
 	if (i == -1)
 		return -1;
 	/* In case that the agent never answers. */
-	x->start_by = clock_ms() + START_MAX_MS;
+	x->start_by = x->began_us / 1000 + START_MAX_MS;
 	deadline_starting(x->worker);
 	if (x->deadline != 0)
 		deadline_update(x);
@@ -263,7 +265,6 @@ exec_started(struct exec *x, pid_t pid)
 {
 	x->pid = pid;
 	x->state = EXEC_RUNNING;
-	x->began_us = clock_us();
 	x->started_ms = wall_ms();
 	start_reply(x);
 	result_event(x, "exec");

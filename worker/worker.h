@@ -102,12 +102,12 @@ struct output {
 	struct exec		*exec;
 	unsigned int		 which;		/* 1, 2 */
 	enum stream_mode	 mode;		/* what the client asked */
-	int			 fd;		/* read end, -1: stream, ended */
+	int			 fd;		/* read end, or -1 */
 	struct event		 ev;
 	struct ring		 ring;
 	struct sink_list	 sinks;
-	uint64_t		 acked;		/* FULL_BLOCK: taken up to here */
-	uint64_t		 granted;	/* stream: what may still come */
+	uint64_t		 acked;		/* FULL_BLOCK: taken */
+	uint64_t		 granted;	/* stream: may still come */
 	bool			 has_ev;
 	bool			 is_big;	/* pipe widened */
 	bool			 is_eof;
@@ -134,7 +134,7 @@ TAILQ_HEAD(pending_list, pending);
 
 struct input {
 	struct exec		*exec;
-	int			 fd;		/* write end, -1: stream, ended */
+	int			 fd;		/* write end, or -1 */
 	struct event		 ev;
 	unsigned char		*p;		/* read from a source */
 	size_t			 off;
@@ -211,7 +211,7 @@ struct launch {
 	uint64_t	 cpu_time;	/* seconds */
 	int		 fds[4];	/* stdio, group */
 	int		 nfds;
-	struct buf	 kept;		/* what the views are in, when waiting */
+	struct buf	 kept;		/* memory of the views */
 };
 
 struct exec {
@@ -241,7 +241,7 @@ struct exec {
 	uint64_t		 output_max;
 	uint64_t		 produced;	/* kept, of both streams */
 	uint64_t		 moved;		/* any byte read or written */
-	uint64_t		 seen;		/* moved, at the drain's last look */
+	uint64_t		 seen;		/* moved, when last looked */
 	/* clock_ms of what is due, 0 none */
 	int64_t			 start_by;
 	int64_t			 deadline;
@@ -292,7 +292,8 @@ bool	 exec_is_early(const struct exec *);
 void	 result_pack(const struct exec *, struct buf *);
 void	 result_info(const struct exec *, struct buf *);
 void	 result_started(const struct exec *, struct buf *);
-void	 result_event(const struct exec *, const char *);	/* to the front */
+/* To the front. */
+void	 result_event(const struct exec *, const char *);
 const char *result_mode(enum stream_mode);
 
 /* group.c: exec groups made ahead */
@@ -302,7 +303,7 @@ struct group {
 	int		 fd;
 };
 
-int	 group_take(struct worker *, uint32_t *, int *);	/* -1: none now */
+int	 group_take(struct worker *, uint32_t *, int *);	/* or -1 */
 void	 group_give(struct worker *, uint32_t, int);	/* from the broker */
 void	 group_refill(struct worker *);
 void	 group_done(struct exec *);
@@ -401,7 +402,7 @@ void	 agent_gone(const struct error *, void *);
 void	 agent_signal(struct exec *, int);
 void	 agent_resize(struct exec *, uint64_t, uint64_t);
 void	 agent_kill(struct exec *);
-int	 agent_data(struct exec *, struct view);	/* 1 sent, 0 later, -1 */
+int	 agent_data(struct exec *, struct view);	/* 1, 0 later, -1 */
 void	 agent_credit(struct exec *, unsigned int, uint64_t);
 void	 agent_eof(struct exec *, unsigned int);
 void	 agent_closed(struct exec *, unsigned int);

@@ -3,7 +3,7 @@
 
 /*
  * Streams through the worker, with a real agent on both kinds of channel:
- * exact bytes, ends, limits, back-pressure, terminals.
+ * exact bytes, ends, limits, back-pressure.
  */
 
 #include <sys/ioctl.h>
@@ -45,28 +45,6 @@ tear_down(void **state)
 {
 	driver_free(*state);
 	return 0;
-}
-
-static int
-attach(struct driver *d, uint32_t exec, const char *stream, uint64_t offset)
-{
-	struct reply	r;
-	int		fd;
-
-	driver_call(d, &r, "exec.attach",
-	    "{'exec':%u,'streams':['%s'],'offset':%llu}", exec, stream,
-	    (unsigned long long)offset);
-	if (r.is_error)
-		fail_msg("attach: %s", reply_text(&r, "message"));
-	fd = reply_fd(&r, 0);
-	reply_free(&r);
-	return fd;
-}
-
-static void
-detach(int fd)
-{
-	assert_int_equal(close(fd), 0);
 }
 
 /* Bytes that differ with their position. */
@@ -641,115 +619,6 @@ background_output_is_read_on(void **state)
 	(void)rmdir(fifo);
 }
 
-/*** Terminals ***/
-
-static void
-pty_is_a_terminal_of_that_size(void **state)
-{
-	struct driver	*d = *state;
-	struct reply	 r;
-	uint32_t	 exec;
-	char		*got;
-
-	exec = driver_start(d, "stty size; tty; read x; stty size; "
-	    "echo $TERM", "'pty':true,'rows':33,'cols':77");
-	driver_refuses(d, ERR_INVALID, "rows", "exec.resize",
-	    "{'exec':%u,'rows':0,'cols':5}", exec);
-	driver_call(d, &r, "exec.resize",
-	    "{'exec':%u,'rows':44,'cols':88}", exec);
-	assert_false(r.is_error);
-	reply_free(&r);
-	driver_call(d, &r, "exec.write", "{'exec':%u,'data':'go\n'}", exec);
-	reply_free(&r);
-	driver_exits(d, exec, 0);
-	got = driver_read(d, exec, "stdout", NULL);
-	assert_non_null(strstr(got, "/dev/pts/"));
-	assert_non_null(strstr(got, "44 88\r\n"));
-	assert_non_null(strstr(got, "xterm-256color\r\n"));
-	free(got);
-	driver_refuses(d, ERR_CONFLICT, "stream", "exec.read",
-	    "{'exec':%u,'stream':'stderr'}", exec);
-	exec = driver_start(d, "exit 0", "");
-	driver_refuses(d, ERR_CONFLICT, "exec", "exec.resize",
-	    "{'exec':%u,'rows':4,'cols':5}", exec);
-}
-
-static void
-pty_short_output_never_lost(void **state)
-{
-	struct driver	*d = *state;
-	uint32_t	 exec;
-	char		*got;
-	int		 i;
-
-	for (i = 0; i < 100; i++) {
-		exec = driver_start(d, "echo hi", "'pty':true");
-		driver_exits(d, exec, 0);
-		got = driver_read(d, exec, "stdout", NULL);
-		assert_string_equal(got, "hi\r\n");
-		free(got);
-	}
-}
-
-/* Shutting down sends the end; leaving altogether only detaches. */
-static void
-pty_detach_is_no_end(void **state)
-{
-	struct driver	*d = *state;
-	struct reply	 r;
-	uint32_t	 exec;
-	int		 in;
-
-	exec = driver_start(d, "cat >/dev/null; exit 6", "'pty':true");
-	in = attach(d, exec, "stdin", 0);
-	driver_write_fd(d, in, "abc\n", 4);
-	detach(in);
-	driver_call(d, &r, "exec.info", "{'exec':%u}", exec);
-	assert_string_equal(reply_text(&r, "state"), "running");
-	reply_free(&r);
-	in = attach(d, exec, "stdin", 0);
-	assert_int_equal(shutdown(in, SHUT_WR), 0);
-	driver_exits(d, exec, 6);
-	detach(in);
-}
-
-/* Descriptors that the agent would set flags on are copied by the worker. */
-static void
-pty_passed_pipes_keep_their_flags(void **state)
-{
-	struct driver	*d = *state;
-	struct reply	 r;
-	uint32_t	 id, exec;
-	char		*got;
-	int		 fds[2], in[2], out[2];
-
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	fds[0] = in[0];
-	fds[1] = out[1];
-	id = client_send(&d->client, "exec.start", fds, 2,
-	    "{'shell':'stty -echo; echo ready; read x; echo got $x',"
-	    "'cwd':'/','pty':true,'fds':2}");
-	client_reply(d, &d->client, id, &r);
-	assert_false(r.is_error);
-	exec = (uint32_t)reply_uint(&r, "exec");
-	reply_free(&r);
-	got = driver_read_fd(d, out[0], 7, NULL);
-	assert_string_equal(got, "ready\r\n");
-	free(got);
-	driver_write_fd(d, in[1], "abc\n", 4);
-	driver_exits(d, exec, 0);
-	assert_int_equal(fcntl(in[0], F_GETFL) & O_NONBLOCK, 0);
-	assert_int_equal(fcntl(out[1], F_GETFL) & O_NONBLOCK, 0);
-	detach(out[1]);
-	got = driver_read_fd(d, out[0], SIZE_MAX, NULL);
-	assert_string_equal(got, "got abc\r\n");
-	free(got);
-	detach(in[0]);
-	detach(in[1]);
-	detach(out[0]);
-}
-
 #define TEST(f)								\
 	{ #f, f, set_up, tear_down, NULL },				\
 	{ #f "_stream", f, set_up_stream, tear_down, NULL }
@@ -778,10 +647,6 @@ main(void)
 		TEST(write_waits_for_room),
 		TEST(exit_does_not_wait_for_background),
 		TEST(background_output_is_read_on),
-		TEST(pty_is_a_terminal_of_that_size),
-		TEST(pty_short_output_never_lost),
-		TEST(pty_detach_is_no_end),
-		TEST(pty_passed_pipes_keep_their_flags),
 		cmocka_unit_test_setup_teardown(relay_is_byte_exact,
 		    set_up_groups, tear_down),
 	};

@@ -193,76 +193,6 @@ side_wait_gone(struct driver *d, struct side *p)
 		driver_run(d, ANSWER_MS);
 }
 
-/*** JSON to msgpack ***/
-
-static const char *json_value(const char *, struct buf *);
-
-static const char *
-json_space(const char *s)
-{
-	return s + strspn(s, " \n\t,:");
-}
-
-static const char *
-json_text(const char *s, struct buf *b)
-{
-	const char	*end = strchr(s + 1, '\'');
-
-	assert_non_null(end);
-	put_str_view(b, (struct view){ (const unsigned char *)s + 1,
-	    (size_t)(end - s - 1) });
-	return end + 1;
-}
-
-static const char *
-json_list(const char *s, struct buf *b, char close)
-{
-	struct buf	inner = { 0 };
-	uint32_t	n = 0;
-
-	for (s = json_space(s + 1); *s != close; s = json_space(s)) {
-		s = json_value(s, &inner);
-		n++;
-	}
-	if (close == '}')
-		put_map(b, n / 2);
-	else
-		put_array(b, n);
-	if (n > 0)
-		put_raw(b, (struct view){ inner.p, inner.n });
-	buf_free(&inner);
-	return s + 1;
-}
-
-static const char *
-json_value(const char *s, struct buf *b)
-{
-	char	*end;
-	double	 d;
-
-	s = json_space(s);
-	if (*s == '{' || *s == '[')
-		return json_list(s, b, *s == '{' ? '}' : ']');
-	if (*s == '\'')
-		return json_text(s, b);
-	if (strncmp(s, "null", 4) == 0) {
-		put_nil(b);
-		return s + 4;
-	}
-	if (strncmp(s, "true", 4) == 0 || strncmp(s, "false", 5) == 0) {
-		put_bool(b, *s == 't');
-		return s + (*s == 't' ? 4 : 5);
-	}
-	d = strtod(s, &end);
-	if (end == s)
-		fail_msg("bad JSON: %s", s);
-	if (memchr(s, '.', (size_t)(end - s)) != NULL)
-		put_double(b, d);
-	else
-		put_int(b, (int64_t)d);
-	return end;
-}
-
 /*** Clients ***/
 
 void
@@ -300,7 +230,7 @@ client_vsend(struct client *c, const char *method, const int *fds, int nfds,
 	int		copies[RPC_FDS_MAX], i;
 
 	assert_true(vasprintf(&json, fmt, ap) != -1);
-	(void)json_value(json, &b);
+	json_pack(json, &b);
 	free(json);
 	for (i = 0; i < nfds; i++) {
 		copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
@@ -739,6 +669,28 @@ driver_read(struct driver *d, uint32_t exec, const char *stream, size_t *len)
 	buf_add(&all, "", 1);
 	assert_false(all.has_failed);
 	return (char *)all.p;
+}
+
+int
+attach(struct driver *d, uint32_t exec, const char *stream, uint64_t offset)
+{
+	struct reply	r;
+	int		fd;
+
+	driver_call(d, &r, "exec.attach",
+	    "{'exec':%u,'streams':['%s'],'offset':%llu}", exec, stream,
+	    (unsigned long long)offset);
+	if (r.is_error)
+		fail_msg("attach: %s", reply_text(&r, "message"));
+	fd = reply_fd(&r, 0);
+	reply_free(&r);
+	return fd;
+}
+
+void
+detach(int fd)
+{
+	assert_int_equal(close(fd), 0);
 }
 
 char *

@@ -152,9 +152,16 @@ void	 driver_exits(struct driver *, uint32_t, int);
 /* All of a relayed stream by exec.read. */
 char	*driver_read(struct driver *, uint32_t, const char *, size_t *);
 
+/* A descriptor of a relayed stream, from an offset on. */
+int	 attach(struct driver *, uint32_t, const char *, uint64_t);
+void	 detach(int);
+
 /* From a descriptor while the driver runs; to its end, or len bytes. */
 char	*driver_read_fd(struct driver *, int, size_t, size_t *);
 void	 driver_write_fd(struct driver *, int, const void *, size_t);
+/* worker_json.c */
+void	 json_pack(const char *, struct buf *);
+
 /* One descriptor of /dev/null. */
 int	 dev_null(void);
 
