@@ -182,7 +182,7 @@ int	 stop_run(struct options *, char **);
 int	 version_run(struct options *, char **);
 
 /* signal.c */
-int	 signal_number(const char *);		/* "TERM", "SIGTERM", "15"; -1 */
+int	 signal_number(const char *);		/* "TERM", "SIGTERM", "15" */
 const char *signal_name(int);			/* "TERM", or NULL */
 
 /* tty.c */
@@ -205,7 +205,7 @@ struct pump {
 /* One of 0 to 2, and the other end, which it takes; -1: no memory. */
 int	 pump_open(struct pump *, int, int, bool);
 void	 pump_close(struct pump *);
-bool	 pump_poll(const struct pump *, struct pollfd *);	/* false: over */
+bool	 pump_poll(const struct pump *, struct pollfd *); /* false: over */
 void	 pump_run(struct pump *);		/* poll said so */
 
 /* session.c: one command in the foreground */
@@ -217,7 +217,7 @@ struct session {
 	struct sandbox_exec	 exec;
 	uint64_t		 number;
 	char			 tag[64];
-	bool			 is_fresh;	/* nobody else used the sandbox */
+	bool			 is_fresh;	/* nobody else used it */
 	bool			 has_started;
 	bool			 is_asking;	/* for the result */
 	bool			 has_result;

@@ -16,7 +16,8 @@
 #include "ctl.h"
 
 /* Times are in microseconds at best. */
-#define JSON_FLAGS	(JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(16))
+#define JSON_FLAGS	\
+	(JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(16))
 
 static json_t *json_of(struct sandbox_value);
 

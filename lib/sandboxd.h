@@ -286,7 +286,7 @@ int	 sandbox_conn_call(struct sandbox_conn *, const char *,
 struct sandbox_exec {
 	const char *const	*argv;	/* ends with NULL; or shell */
 	const char		*shell;	/* for /bin/sh -c */
-	const char *const	*env;	/* "NAME=value", ends with NULL; or NULL */
+	const char *const	*env;	/* "NAME=value" ..., NULL; or NULL */
 	const char		*cwd;	/* NULL: /workspace */
 	/*
 	 * stdin, stdout, stderr: FIFOs, regular files or /dev/null, or one
@@ -300,7 +300,7 @@ struct sandbox_exec {
 	const char		*tag;	/* a name of the caller's, or NULL */
 	uint64_t		 timeout_ms;	/* 0: the sandbox's */
 	uint64_t		 cpu_time_ms;
-	uint64_t		 output;	/* bytes; only relayed streams */
+	uint64_t		 output;	/* bytes; relayed streams */
 	const char		*output_full;	/* discard, kill, block; NULL */
 	bool			 kill_on_disconnect;
 };

@@ -448,7 +448,8 @@ writes_kernel(void)
 {
 	static const char *const paths[] = { "/proc/sys/kernel/core_pattern",
 	    "/proc/sys/kernel/hostname", "/proc/sys/vm/drop_caches",
-	    "/proc/sys/net/ipv4/ip_forward", "/proc/sys/user/max_user_namespaces",
+	    "/proc/sys/net/ipv4/ip_forward",
+	    "/proc/sys/user/max_user_namespaces",
 	    "/proc/irq/default_smp_affinity",
 	    "/proc/1/oom_score_adj", NULL };
 
