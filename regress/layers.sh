@@ -40,7 +40,8 @@ may proto "${own}proto/|$event" # event glue below
 may parent "$proto|proto/event\.h\"|parent/|$event|pwd\.h|backends/list\.h" \
     confine.c
 may broker "$proto|proto/loop\.h\"|broker/|backends/backend\.h\"|storage/storage\.h\"" priv.c
-may worker "$proto|proto/event\.h\"|worker/|$event" confine.c
+# absent.c: what libevent refers to and the worker must not have.
+may worker "$proto|proto/event\.h\"|worker/|$event|netdb\.h" confine.c
 may agent "$proto|agent/" archive.c
 may backends "${own}proto/(proto|limits)\.h\"|backends/|seccomp\.h"
 may storage "${own}proto/(proto|limits)\.h\"|storage/"
@@ -101,7 +102,10 @@ if command -v readelf >/dev/null; then
 	needs .libs/libsandboxd.so none
 	names='getpw(nam|uid|ent).*|getgr(nam|gid|ent|ouplist).*|getaddrinfo|gethostby.*|initgroups'
 	lacks sandboxd-broker "event_.*|archive_.*|msgpack_.*|json_.*|$names"
-	lacks sandboxd-worker "capng_.*|archive_.*|execve|execv.*|$names"
+	# The worker is static: what its own objects ask for.
+	nm -u "$build"/worker/*.o 2>/dev/null | awk '{ print $2 }' |
+	    grep -E "^(capng_.*|archive_.*|exec[lv].*|open|openat|$names)$" |
+	    sed 's/^/worker uses /' >>"$bad" || :
 	lacks sandboxd 'capng_.*|archive_.*|msgpack_.*|json_.*|mount|setns'
 	lacks .libs/libsandboxd.so 'abort|printf|puts|fputs|__printf_chk'
 	# A library neither ends its program nor talks: that is proto's, for us.
