@@ -182,7 +182,7 @@ int	 stop_run(struct options *, char **);
 int	 version_run(struct options *, char **);
 
 /* signal.c */
-int	 signal_number(const char *);		/* "TERM", "SIGTERM", "15" */
+int	 signal_number(const char *);		/* "TERM", "15"; or -1 */
 const char *signal_name(int);			/* "TERM", or NULL */
 
 /* tty.c */
