@@ -30,6 +30,24 @@ static const char *const names[] = {
 	[ERR_INTERNAL] = "internal",
 };
 
+/* What to do about an error whose maker had nothing better to say. */
+static const char *const advice[] = {
+	[ERR_NONE] = "",
+	[ERR_INVALID] = "see sandboxctl(1), or sandboxd-rpc(7), for what it "
+	    "may be",
+	[ERR_DENIED] = "ask the administrator for a rule that permits it",
+	[ERR_NOT_FOUND] = "'sandboxctl ls' shows which there are",
+	[ERR_CONFLICT] = "'sandboxctl info' shows how it is",
+	[ERR_LIMIT] = "end some of what is there, or have the limit raised",
+	[ERR_TOO_LARGE] = "ask for less, or pass it in a file",
+	[ERR_BUSY] = "try again in a moment",
+	[ERR_UNSUPPORTED] = "see sandboxd-rpc(7) for what there is",
+	[ERR_UNAVAILABLE] = "try again; the daemon's log says more",
+	[ERR_BACKEND] = "see 'sandboxctl check' and the daemon's log",
+	[ERR_TIMEOUT] = "try again; the daemon's log says more",
+	[ERR_INTERNAL] = "see the daemon's log, and report this",
+};
+
 #define NNAMES	(sizeof(names) / sizeof(names[0]))
 
 /* Length of the UTF-8 sequence that starts at s, or 0. */
@@ -150,6 +168,14 @@ error_fix(struct error *e, const char *fmt, ...)
 	vsnprintf(e->fix, sizeof(e->fix), fmt, ap);
 	va_end(ap);
 	clean(e->fix);
+}
+
+const char *
+error_advice(const struct error *e)
+{
+	if (e->fix[0] != '\0' || (size_t)e->code >= NNAMES)
+		return e->fix;
+	return advice[e->code];
 }
 
 const char *

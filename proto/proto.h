@@ -67,6 +67,8 @@ int	 error_key(struct error *, enum err_code, const char *,
 void	 error_path(struct error *, const char *);
 void	 error_fix(struct error *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
+/* What to do: fix, or what is true of all errors of the code. */
+const char *error_advice(const struct error *);
 const char *error_name(enum err_code);			/* "not_found" */
 enum err_code error_code(struct view);			/* or ERR_INTERNAL */
 

@@ -694,7 +694,7 @@ rpc_reply_error(struct rpc *r, uint32_t id, const struct error *error,
 	put_str(&r->out, "path");
 	put_str(&r->out, error->path);
 	put_str(&r->out, "fix");
-	put_str(&r->out, error->fix);
+	put_str(&r->out, error_advice(error));
 	put_nil(&r->out);
 	return out_finish(r, start, NULL, 0, e);
 }

@@ -85,8 +85,10 @@ method_exec(struct call *call, struct error *e)
 		    "exec must be a number or a tag");
 		return NULL;
 	}
-	if (x == NULL)
+	if (x == NULL) {
 		error_key(e, ERR_NOT_FOUND, "exec", "no such exec");
+		error_fix(e, "'sandboxctl ls ID' shows which there are");
+	}
 	return x;
 }
 
