@@ -33,6 +33,9 @@ session_status(const struct options *o, const struct sandbox_result *result)
 	    "oom", "expired" };
 	size_t i;
 
+	if ((result->stdout_truncated || result->stderr_truncated) &&
+	    !o->is_quiet)
+		say("the output reached its limit; what came after is lost");
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (strcmp(result->cause, limits[i]) == 0) {
 			say_limit(o, result->cause);
