@@ -336,7 +336,9 @@ event_print(struct sandbox_value event, void *arg)
 	struct sandbox_iter it;
 	struct sandbox_value key, v;
 	char name[64], when[32];
+	const void *p;
 	double seconds = 0;
+	size_t n;
 	time_t t;
 	struct tm tm;
 
@@ -358,7 +360,8 @@ event_print(struct sandbox_value event, void *arg)
 		if (sandbox_value_text(key, name, sizeof(name)) == -1 ||
 		    strstr(" boot seq time kind id ", name) != NULL ||
 		    sandbox_value_kind(v) == SANDBOX_NIL ||
-		    sandbox_value_kind(v) >= SANDBOX_ARRAY)
+		    sandbox_value_kind(v) >= SANDBOX_ARRAY ||
+		    (sandbox_value_bytes(v, &p, &n) == 0 && n == 0))
 			continue;
 		printf(" %s=", name);
 		print_text(v, 0);

@@ -17,8 +17,6 @@
 
 #include "lib.h"
 
-#define PEER_TURN	64	/* messages of one dispatch */
-
 int
 peer_init(struct peer *peer, int fd, struct error *e)
 {
@@ -236,13 +234,13 @@ peer_free(struct peer *peer)
 	return true;
 }
 
-/* Until nothing is there, or *stop. */
+/* All that is there: what stayed in our buffer, poll would not show. */
 static int
-peer_run(struct peer *peer, const bool *stop, struct error *e)
+peer_run(struct peer *peer, struct error *e)
 {
 	struct rpc_msg msg;
 	struct error why = { 0 };
-	int i, r = 0;
+	int r = 0;
 
 	if (peer->rpc == NULL) {
 		*e = peer->why;
@@ -252,11 +250,9 @@ peer_run(struct peer *peer, const bool *stop, struct error *e)
 	if (rpc_pending(peer->rpc) != 0)
 		r = rpc_flush(peer->rpc, &why);
 	/* What was answered before the end still counts. */
-	for (i = 0; i < PEER_TURN && !peer->is_freed && !*stop; i++) {
-		if ((r = rpc_recv(peer->rpc, &msg, &why)) != 1)
-			break;
+	while (!peer->is_freed &&
+	    (r = rpc_recv(peer->rpc, &msg, &why)) == 1)
 		peer_message(peer, &msg);
-	}
 	if (r == -1) {
 		peer_end(peer, &why);
 		*e = why;
@@ -268,10 +264,9 @@ peer_run(struct peer *peer, const bool *stop, struct error *e)
 int
 peer_dispatch(struct peer *peer, struct error *e)
 {
-	const bool never = false;
 	int r;
 
-	r = peer_run(peer, &never, e);
+	r = peer_run(peer, e);
 	return peer->is_freed ? 1 : r;
 }
 
@@ -329,7 +324,7 @@ peer_call(struct peer *peer, const char *method,
 			peer->is_running = false;
 		} else
 			/* An end is answered to call_done too. */
-			peer_run(peer, &call.is_done, &gone);
+			peer_run(peer, &gone);
 		/* The caller still has the handle in use. */
 		peer->is_freed = false;
 	}
