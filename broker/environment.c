@@ -69,7 +69,6 @@ create_fill(const struct sandbox *sb, struct backend_create *c)
 	memset(&none, 0xff, sizeof(none));	/* all -1 */
 	launch_namespaces_lend(is_slot ? &sb->slot->ns : &none, c);
 	c->slot_base = is_slot ? sb->slot->base : 0;
-	c->mount_ns_fd = sb->slot->ns.mount_ns_fd;
 }
 
 static void
