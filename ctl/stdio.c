@@ -8,8 +8,10 @@
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -63,6 +65,20 @@ stdio_is_same(void)
 	    a.st_rdev == b.st_rdev;
 }
 
+/*
+ * A pipe belongs to who made it, but inside another user may open it again
+ * by /dev/stdout: in the direction that he has it for, and no other.  Pipes
+ * that have a name keep the mode that somebody gave them.
+ */
+static void
+stdio_open_up(int end, int fd, mode_t mode)
+{
+	struct statfs fs;
+
+	if (fstatfs(end, &fs) == 0 && fs.f_type == PIPEFS_MAGIC)
+		fchmod(end, (mode & 07777) | (fd == 0 ? 0044 : 0022));
+}
+
 static int
 stdio_pipe(struct session *s, int fd)
 {
@@ -73,6 +89,7 @@ stdio_pipe(struct session *s, int fd)
 	if (pump_open(&s->pumps[fd], fd, ends[fd == 0 ? 1 : 0],
 	    fd == 0) == -1)
 		return say_memory();
+	stdio_open_up(ends[0], fd, 0600);
 	s->exec.fds[fd] = s->given[fd] = ends[fd == 0 ? 0 : 1];
 	return 0;
 }
@@ -94,6 +111,8 @@ stdio_one(struct session *s, int fd)
 	}
 	if (stdio_is_null(&st) ||
 	    (stdio_is_passable(&st) && !s->exec.has_pty)) {
+		if (S_ISFIFO(st.st_mode))
+			stdio_open_up(fd, fd, st.st_mode);
 		s->exec.fds[fd] = fd;
 		return 0;
 	}

@@ -43,7 +43,8 @@ static const int calls[] = {
 	CALL(getsockopt), CALL(setsockopt),
 	/* Streams. */
 	CALL(read), CALL(readv), CALL(write), CALL(writev), CALL(splice),
-	CALL(pipe2),
+	/* For commands to open again by /dev/stdout: our own pipes. */
+	CALL(pipe2), CALL(fchmod),
 	/* Of what type a passed descriptor is. */
 	CALL(fstat), CALL(newfstatat),
 	CALL(close),

@@ -10,6 +10,8 @@
  * each sender feels the command's own pace.  Its end is delivered, once.
  */
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,6 +46,8 @@ input_open(struct input *in, int *child_fd, struct error *e)
 	/* The two ends are two descriptions: only ours changes. */
 	if (fcntl(fds[1], F_SETFL, O_WRONLY | O_NONBLOCK) == -1)
 		fatal("pipe: F_SETFL");
+	/* The pipe is this user's; /dev/stdin shall open for another. */
+	(void)fchmod(fds[0], 0644);
 	in->fd = fds[1];
 	*child_fd = fds[0];
 	return 0;

@@ -14,6 +14,7 @@
  */
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +54,8 @@ output_open(struct output *o, int *child_fd, struct error *e)
 	/* The two ends are two descriptions: only ours changes. */
 	if (fcntl(fds[0], F_SETFL, O_NONBLOCK) == -1)
 		fatal("pipe: F_SETFL");
+	/* The pipe is this user's; /dev/stdout shall open for another. */
+	(void)fchmod(fds[1], 0622);
 	o->fd = fds[0];
 	*child_fd = fds[1];
 	return 0;
