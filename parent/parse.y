@@ -72,10 +72,14 @@ optnl	: /* empty */
 nl	: '\n' optnl
 	;
 
-listen	: LISTEN ON STRING {
+listen	: listenon listenopts
+	;
+
+/* A text that is freed is off the stack, or an error frees it again. */
+listenon : LISTEN ON STRING {
 		check(conf_listen_add(conf, $3, &problem));
 		free($3);
-	} listenopts
+	}
 	;
 
 listenopts : /* empty */
@@ -122,7 +126,10 @@ defaults : DEFAULTS {
 	} '{' optnl settings last '}'
 	;
 
-profile	: PROFILE STRING {
+profile	: profilename '{' optnl settings last '}'
+	;
+
+profilename : PROFILE STRING {
 		static struct conf_profile unused;
 
 		spec = &unused.spec;
@@ -132,7 +139,7 @@ profile	: PROFILE STRING {
 		else
 			spec = &conf->profiles[conf->nprofiles - 1].spec;
 		free($2);
-	} '{' optnl settings last '}'
+	}
 	;
 
 settings : /* empty */
