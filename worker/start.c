@@ -294,6 +294,7 @@ start_fd(struct start *s, int i, struct error *e)
 	struct exec	*x = s->exec;
 	enum end_kind	 kind = END_FILE;
 	int		 fd, r;
+	bool		 has_limit;
 
 	fd = rpc_take_fd(s->call->msg, s->nfds++);
 	if (fd == -1)
@@ -303,15 +304,13 @@ start_fd(struct start *s, int i, struct error *e)
 		fd_close(&fd);
 		return -1;
 	}
-	x->mode[i] = MODE_FD;
-	if (!x->worker->is_stream && !x->has_pty &&
-	    (i == 0 || x->output_max == 0)) {
+	/* An output limit makes it a relayed stream, with all that is had. */
+	has_limit = i > 0 && x->output_max != 0;
+	x->mode[i] = has_limit ? MODE_RELAY : MODE_FD;
+	if (!x->worker->is_stream && !x->has_pty && !has_limit) {
 		s->launch.fds[s->launch.nfds++] = fd;
 		return 0;
 	}
-	/* An output limit makes it a relayed stream, with all that is had. */
-	if (i > 0 && x->output_max != 0)
-		x->mode[i] = MODE_RELAY;
 	r = start_relay(s, i, x->mode[i], e);
 	if (r == -1)
 		fd_close(&fd);
