@@ -130,9 +130,10 @@ group_walk(int at, const char *dir, enum walk what, int depth)
 
 	if (what == WALK_REMOVE && unlinkat(at, dir, AT_REMOVEDIR) == 0)
 		return 0;
+	/* What cannot be looked into is not empty. */
 	if (depth == DEPTH_MAX || (fd = openat(at, dir, DIR_FLAGS)) == -1 ||
 	    (stream = fdopendir(fd)) == NULL)
-		return 0;
+		return errno != ENOENT;
 	text[0] = '\0';
 	if (what != WALK_REMOVE)
 		file_read(fd, ".", "cgroup.procs", text, TEXT_LEN);
@@ -182,7 +183,8 @@ cgroup_is_empty(const char *name)
 		return groups == NULL ||
 		    group_walk(groups->fd, name, WALK_COUNT, 0) == 0;
 	file_read(groups->fd, name, "cgroup.events", text, sizeof(text));
-	return strstr(text, "populated 1") == NULL;
+	return strstr(text, "populated 0") != NULL ||
+	    (faccessat(groups->fd, name, F_OK, 0) == -1 && errno == ENOENT);
 }
 
 int
