@@ -209,8 +209,9 @@ broker_policy(struct buf *policy)
 	if (policy->has_failed)
 		fatal("out of memory");
 	if (chan_send(watch_get_chan(broker.watch), MSG_BROKER_POLICY, 0, &m,
-	    NULL, 0, &e) == -1)
+	    NULL, 0, &e) == -1 && e.code != ERR_UNAVAILABLE)
 		fatal("configuration: %s", e.message);
+	/* A broker that has left already said why; its end is seen later. */
 	watch_kick(broker.watch);
 	buf_free(policy);
 }

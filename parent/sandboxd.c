@@ -225,7 +225,10 @@ broker_wait(bool is_ours)
 	}
 	/* When we go first it calls that a loss, and is right. */
 	if (WEXITSTATUS(status) != 0 && !is_ours) {
-		log_warn("broker: exit status %d", WEXITSTATUS(status));
+		/* With 1 it said why, and that is to be the last word. */
+		if (front.is_ready || WEXITSTATUS(status) != 1)
+			log_warn("broker: exit status %d",
+			    WEXITSTATUS(status));
 		return 1;
 	}
 	return 0;
