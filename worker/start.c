@@ -141,8 +141,8 @@ start_command(struct start *s, struct error *e)
 	if ((s->p.cwd.p != NULL && s->launch.cwd.n == 0) ||
 	    s->launch.cwd.n > PATH_LEN_MAX ||
 	    memchr(s->launch.cwd.p, '\0', s->launch.cwd.n) != NULL)
-		return error_key(e, ERR_INVALID, "cwd", "cwd is not a path of 1 to %d bytes",
-		    PATH_LEN_MAX);
+		return error_key(e, ERR_INVALID, "cwd",
+		    "cwd is not a path of 1 to %d bytes", PATH_LEN_MAX);
 	if (s->p.env.p == NULL && !s->p.pty)
 		s->launch.env = (struct view){ w->env.p, w->env.n };
 	else if (env_pack(w, s->p.env, s->p.pty, &s->env, e) == -1)
