@@ -152,12 +152,14 @@ struct slot {
 	struct worker	*worker;	/* a spare one, or NULL */
 };
 
+#define SLOT_REST_MS	5
+
 int	 slot_init(const struct policy *, struct error *);
 bool	 slot_holds(uid_t);
 /* STEP_DONE, STEP_WAIT when one is being made (it wakes all), or -1. */
 int	 slot_take(bool, struct slot **, struct error *);
 void	 slot_give(struct slot *);	/* never used again */
-void	 slot_fill(void);		/* make some ahead */
+void	 slot_fill(int64_t);		/* make some ahead, in ms */
 void	 slot_end(void);
 
 /* cgroup.c */

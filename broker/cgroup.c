@@ -134,9 +134,7 @@ group_walk(int at, const char *dir, enum walk what, int depth)
 	if (depth == DEPTH_MAX || (fd = openat(at, dir, DIR_FLAGS)) == -1 ||
 	    (stream = fdopendir(fd)) == NULL)
 		return errno != ENOENT;
-	text[0] = '\0';
-	if (what != WALK_REMOVE)
-		file_read(fd, ".", "cgroup.procs", text, TEXT_LEN);
+	file_read(fd, ".", "cgroup.procs", text, TEXT_LEN);
 	for (p = text; (pid = strtol(p, &end, 10)), end != p; p = end) {
 		n++;
 		/* Frozen, so it is still the one that we read. */
@@ -193,6 +191,8 @@ cgroup_remove(const char *name)
 	int i, rv = 0;
 
 	for (i = 0; i < ntrees; i++) {
+		if (strchr(name, '/') != NULL && &trees[i] != groups)
+			continue;	/* an exec's is in that tree alone */
 		group_walk(trees[i].fd, name, WALK_REMOVE, 0);
 		if (faccessat(trees[i].fd, name, F_OK, 0) == 0)
 			rv = -1;

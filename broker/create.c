@@ -297,7 +297,7 @@ announce_run(struct sandbox *sb, struct error *e)
 	buf_free(&info);
 	if (sb->slot != NULL)
 		launch_namespaces_close(&sb->slot->ns);
-	slot_fill();
+	slot_fill(SLOT_REST_MS);
 	return STEP_DONE;
 }
 

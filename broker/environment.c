@@ -22,6 +22,7 @@
 
 #define READY_MS	10000	/* until the agent says hello */
 #define END_MS		1000	/* for the worker's last answers */
+#define KIND_MS		16	/* for the end of a pid namespace */
 #define LOOK_MAX_MS	500
 #define TMP_DEFAULT	(64ull * 1024 * 1024)
 #define FILES_DEFAULT	1024
@@ -143,9 +144,9 @@ environment_run(struct sandbox *sb, struct error *e)
 }
 
 /*
- * All of it dies: the groups, the child, the agent if that is another.  Until
- * then this is looked at again and again; what cannot be killed keeps its
- * slot.
+ * All of it dies.  Mostly that is done by the end of the agent, which is the
+ * first process in there; the groups say whether it was.  Until then this is
+ * looked at again and again; what cannot be killed keeps its slot.
  */
 int
 environment_undo(struct sandbox *sb)
@@ -154,14 +155,16 @@ environment_undo(struct sandbox *sb)
 
 	if (sb->is_launched) {
 		proc_kill(&sb->child);
+		has_more = sb->child.pid != 0;
 		if (sb->agent_pidfd != -1)
-			has_more = syscall(SYS_pidfd_send_signal,
+			has_more |= syscall(SYS_pidfd_send_signal,
 			    sb->agent_pidfd, SIGKILL, NULL, 0) == 0;
-		if (!cgroup_is_empty(sb->id)) {
+		/* Freezing a group would hold up those that die in it. */
+		if ((!has_more || sb->pause > KIND_MS) &&
+		    !cgroup_is_empty(sb->id)) {
 			cgroup_kill(sb->id);
 			has_more = true;
 		}
-		has_more |= sb->child.pid != 0;
 	}
 	if (has_more) {
 		sb->pause = sb->pause == 0 ? 1 : sb->pause * 2;

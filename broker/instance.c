@@ -228,7 +228,6 @@ private_sweep(int at, const char *which)
 	    st.st_mtime + DEAD_AFTER < time(NULL) &&
 	    flock(lock, LOCK_EX | LOCK_NB) == 0) {
 		snprintf(full, sizeof(full), "%s/%s", RUN_PRIVATE, which);
-		log_info("clearing away %s, whose daemon is dead", full);
 		name_of(full, cgroup);
 		cgroup_sweep(cgroup);
 		dir_clear(fd);

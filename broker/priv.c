@@ -151,11 +151,11 @@ priv_drop(struct error *e)
 		data[1].effective = data[1].permitted;
 		if (syscall(SYS_capset, &head, data) == -1)
 			return error_sys(e, ERR_BACKEND, errno, "capset");
-		for (cap = 0; prctl(PR_CAPBSET_READ, cap) != -1; cap++)
-			if (prctl(PR_CAPBSET_DROP, cap) == -1)
-				return error_sys(e, ERR_BACKEND, errno,
-				    "cannot empty the bounding set");
-		if (prctl(PR_SET_SECUREBITS, SECUREBITS) == -1)
+		for (cap = 0; prctl(PR_CAPBSET_DROP, cap) == 0; cap++)
+			;
+		/* EINVAL is the first that the kernel does not know. */
+		if (errno != EINVAL ||
+		    prctl(PR_SET_SECUREBITS, SECUREBITS) == -1)
 			return error_sys(e, ERR_BACKEND, errno,
 			    "cannot lock securebits");
 	}

@@ -81,7 +81,7 @@ static void
 host_pack(struct buf *out)
 {
 	static const char *const names[] = { "groups", "pids", "memory",
-	    "cpus" };
+	    "cpus" };			/* by bit of CG_ */
 	struct utsname uts;
 	unsigned int i;
 
@@ -152,10 +152,8 @@ probe_result(const struct sandbox *sb, const struct error *e)
 	if (broker_is_stopping())
 		return;
 	p->state = e == NULL ? PROBE_WORKS : PROBE_FAILED;
-	if (e != NULL) {
+	if (e != NULL)
 		p->error = *e;
-		log_info("backend %s: %s", sb->backend->name, e->message);
-	}
 	probe_order();
 	checks_answer();
 	sandbox_wake_all();

@@ -58,7 +58,7 @@ policy_request(const struct ask *a, struct error *e)
 		broker_stop(1);
 		return 0;
 	}
-	slot_fill();
+	slot_fill(0);
 	probe_order();
 	return 0;
 }

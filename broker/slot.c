@@ -32,6 +32,7 @@ static TAILQ_HEAD(, slot) stock = TAILQ_HEAD_INITIALIZER(stock);
 static size_t nstock, nmaking;	/* of the stock, still in the making */
 static size_t ahead;
 static bool is_private;
+static struct timer fill;
 static unsigned int count, next;	/* 0: no slots */
 static uid_t first;
 static int dir_fd = -1;
@@ -171,14 +172,22 @@ slot_make(struct error *e)
 	return 0;
 }
 
-/* Off every reply path. */
-void
-slot_fill(void)
+static void
+slot_fill_now(void *arg)
 {
 	struct error ignored = { 0 };
 
+	(void)arg;
 	while (count > 0 && nstock < ahead && slot_make(&ignored) == 0)
 		;
+}
+
+/* Off every reply path: what a new sandbox asks for at once goes first. */
+void
+slot_fill(int64_t ms)
+{
+	if (!fill.is_set)
+		timer_set(&fill, ms, slot_fill_now, NULL);
 }
 
 int
