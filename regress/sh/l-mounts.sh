@@ -10,7 +10,7 @@ chmod 777 "$tmp/out"
 echo hello >"$tmp/in/file"
 echo colon >"$tmp/a:b/file"
 
-cd "$tmp/in"
+cd "$tmp/in" || exit 99
 is "$(ctl run --ro .:/workspace -- cat file)" hello
 is "$(ctl run --ro "$tmp/in:/data" -- cat /data/file)" hello
 is "$(ctl run --ro "$tmp/a:b:/data" -- cat /data/file)" colon
