@@ -85,6 +85,27 @@ need_backend() {
 	    skip "backend $1 does not work here: $(tail -n 1 "$tmp/check")"
 }
 
+# each_backend FUNCTION [DAEMON-LINE...]: start the daemon, then call it once
+# for each backend that works for this user, with $backend and, of a sandbox
+# just made, $id.
+each_backend() {
+	fn=$1
+	shift
+	daemon_start 'backend order { ns bwrap host }' \
+	    'permit all backend host' "$@"
+	ran=
+	for backend in ns bwrap host; do
+		ctl check -q -b $backend >"$tmp/check" 2>&1 || continue
+		id=$(ctl create -q -b $backend) || fail "create: $backend"
+		echo "# $backend"
+		$fn
+		ctl rm "$id"
+		ran=$ran$backend
+	done
+	[ -n "$ran" ] || skip "no backend works: $(tail -n 1 "$tmp/check")"
+	daemon_stop
+}
+
 need_hooks() {
 	grep -q '^#define SANDBOXD_TEST_HOOKS' "$builddir/config.h" ||
 	    skip 'built without --enable-test-hooks'
@@ -107,6 +128,11 @@ ctl() {
 # sandboxctl with no daemon: run and check make a private one.
 ctl_alone() {
 	within $limit "$ctl" "$@"
+}
+
+# quietly COMMAND...: what it says is in $tmp/out and $tmp/err.
+quietly() {
+	"$@" >"$tmp/out" 2>"$tmp/err"
 }
 
 # wait_for COMMAND...: until it succeeds; the test fails if it never does.
