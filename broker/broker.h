@@ -128,10 +128,10 @@ struct client {
 
 void	 client_new(int);		/* takes an accepted socket */
 struct client *client_find(uint64_t);
-void	 client_drop(struct client *);
+void	 client_drop(void *);		/* a client */
 int	 client_offer(struct client *, struct offer *, struct error *);
 int	 client_take_offer(struct client *, uint64_t, struct error *);
-void	 offer_release(int);		/* closes it in a child */
+void	 offer_release(int, uid_t);	/* closes it in a child */
 void	 accept_adopt(int, bool);	/* inherited: a client, or listening */
 int	 accept_listen(const struct policy *, struct error *);
 void	 accept_start(void);
@@ -205,7 +205,7 @@ struct exec_group {
 
 struct groups {
 	struct exec_group *table;
-	size_t		 n, cap;
+	size_t		 n, cap, at;
 	uint32_t	 last;
 	int64_t		 pause;
 	struct timer	 timer;
@@ -333,6 +333,7 @@ enum probe_state { PROBE_UNKNOWN, PROBE_RUNNING, PROBE_WORKS, PROBE_FAILED };
 
 struct probe {
 	enum probe_state state;
+	bool		 has_worked;
 	struct error	 error;
 };
 

@@ -29,6 +29,8 @@
 #define OVERFLOW_ID	65534
 #define LISTENERS_MAX	32
 #define REST_MS		1000
+#define RELEASES_MAX	2048	/* offers being closed */
+#define HANGING_MAX	16	/* of one user, before he gets no more */
 
 static LIST_HEAD(, client) clients = LIST_HEAD_INITIALIZER(clients);
 static size_t nclients;
@@ -85,13 +87,15 @@ client_ask(struct client *c, int fd)
 	return 0;
 }
 
-static void
-client_free(struct client *c)
+void
+client_drop(void *arg)
 {
+	struct client *c = arg;
+	uint64_t handle = c->handle;
 	int i;
 
 	for (i = 0; i < OFFERS_MAX; i++)
-		offer_release(c->offers[i].fd);
+		offer_release(c->offers[i].fd, c->who.uid);
 	LIST_REMOVE(c, entry);
 	nclients--;
 	loop_del(&c->watcher);
@@ -99,21 +103,7 @@ client_free(struct client *c)
 	fd_close(&c->pidfd);
 	free(c->who.groups);
 	free(c);
-}
-
-void
-client_drop(struct client *c)
-{
-	uint64_t handle = c->handle;
-
-	client_free(c);
 	sandbox_hangup(handle);
-}
-
-static void
-client_gone(void *arg)
-{
-	client_drop(arg);
 }
 
 void
@@ -143,12 +133,12 @@ client_new(int fd)
 	random_bytes(&c->handle, sizeof(c->handle));
 	c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (c->fd == -1 || client_ask(c, fd) == -1) {
-		client_free(c);
+		client_drop(c);
 		close(fd);
 		return;
 	}
 	/* Hang-up only: half a close is a client that waits for answers. */
-	loop_add(&c->watcher, c->fd, 0, client_gone, c);
+	loop_add(&c->watcher, c->fd, 0, client_drop, c);
 	msg.handle = c->handle;
 	msg.uid = cred.uid;
 	msg.gid = cred.gid;
@@ -160,36 +150,52 @@ client_new(int fd)
 /*** Offers: sockets full of a client's descriptors ***/
 
 /*
- * Closing the last copy closes what is queued in it, and the close of a file
- * of the client's own FUSE mount blocks for as long as the client likes.  So
- * a child holds it when we let go, and hangs in our place.
+ * Closing the last copy closes what is queued in it; that of a file of the
+ * client's own FUSE mount, or of a socket that lingers, takes as long as the
+ * client likes.  So a child has the last copy, and hangs in our place.
  */
+static struct {
+	struct proc		 proc;
+	uid_t			 uid;
+} releases[RELEASES_MAX];
+
 void
-offer_release(int fd)
+offer_release(int fd, uid_t uid)
 {
+	int i, fds[3] = { fd, -1, -1 }, rv = -1;
 	struct error e = { 0 };
-	struct proc p;
-	int rv;
 
 	if (fd == -1)
 		return;
-	if ((rv = proc_fork(&p, 0, -1, NULL, NULL, &e)) == 0) {
-		fds_close_others(&fd, 1);
-		close(fd);
-		_exit(0);
+	for (i = 0; i < RELEASES_MAX && releases[i].proc.pid != 0; i++)
+		;
+	if (i < RELEASES_MAX && pipe2(fds + 1, O_CLOEXEC) != -1) {
+		releases[i].uid = uid;
+		rv = proc_fork(&releases[i].proc, 0, -1, NULL, NULL, &e);
 	}
-	proc_forget(&p);
-	if (rv == -1)
-		log_error("an offer stays open", &e);
-	else
+	if (rv == 0) {
+		fds_close_others(fds, 2);
+		/* Not before the broker has closed its own. */
+		_exit((int)read(fds[1], &rv, 1));
+	}
+	if (rv == 1)
 		close(fd);
+	else
+		log_error("an offer stays open", &e);
+	fd_close(&fds[1]);
+	fd_close(&fds[2]);
 }
 
 int
 client_offer(struct client *c, struct offer *out, struct error *e)
 {
-	int pair[2], i;
+	int pair[2], i, nhang = 0;
 
+	for (i = 0; i < RELEASES_MAX; i++)
+		nhang += releases[i].proc.pid != 0 &&
+		    releases[i].uid == c->who.uid;
+	if (nhang >= HANGING_MAX)
+		return error_set(e, ERR_BUSY, "%d offers do not close", nhang);
 	for (i = 0; i < OFFERS_MAX && c->offers[i].fd != -1; i++)
 		;
 	if (i == OFFERS_MAX)
@@ -299,28 +305,17 @@ accept_end(void)
 
 /*** Start ***/
 
-static int
-option(int fd, int which)
-{
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, SOL_SOCKET, which, &value, &len) == -1 ? -1 :
-	    value;
-}
-
 /* A socket that sandboxd was started with: to listen on, or a client. */
 void
 accept_adopt(int fd, bool is_client)
 {
-	if (option(fd, SO_DOMAIN) != AF_UNIX ||
-	    option(fd, SO_TYPE) != SOCK_STREAM ||
-	    option(fd, SO_ACCEPTCONN) != !is_client)
+	if (!fd_is_unix(fd, !is_client))
 		fatal("the descriptor that is to be %s is no such unix "
 		    "stream socket", is_client ? "a client" : "listened on");
 	if (n == LISTENERS_MAX || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1 ||
 	    fd_nonblock(fd) == -1)
 		fatal("descriptor %d cannot be used", fd);
+	fds_refuse(fd);
 	if (is_client)
 		inetd_fd = fd;
 	else

@@ -53,6 +53,9 @@ backend_try(struct sandbox *sb, const struct client *c,
 		state = probe_start(b);
 	if (state == PROBE_FAILED)
 		*e = probe_of(b)->error;
+	/* It says nothing of the backend. */
+	if (state == PROBE_FAILED && e->code == ERR_LIMIT)
+		probe_of(b)->state = PROBE_UNKNOWN;
 	sb->backend = b;
 	return state == PROBE_WORKS ? STEP_DONE :
 	    state == PROBE_FAILED ? -1 : STEP_WAIT;

@@ -136,8 +136,6 @@ environment_run(struct sandbox *sb, struct error *e)
 	sb->error_fd = pair[0];
 	if (rv == -1)
 		return -1;
-	/* The child has it, so this is not the last close. */
-	fd_close(&sb->offer_fd);
 	sb->is_launched = true;
 	loop_add(&sb->error_watcher, sb->error_fd, EPOLLIN, text_event, sb);
 	return STEP_DONE;

@@ -61,7 +61,7 @@ check_pack(size_t i, struct buf *out)
 {
 	const struct backend *b;
 	const struct error *e = &probes[i].error;
-	bool works = probes[i].state == PROBE_WORKS;
+	bool works = probes[i].state == PROBE_WORKS && e->code == ERR_NONE;
 	size_t k;
 
 	for (k = 0; (b = policy_backend(k)) != NULL &&
@@ -151,7 +151,8 @@ probe_result(const struct sandbox *sb, const struct error *e)
 
 	if (broker_is_stopping())
 		return;
-	p->state = e == NULL ? PROBE_WORKS : PROBE_FAILED;
+	p->has_worked |= e == NULL;	/* later failures are only told */
+	p->state = p->has_worked ? PROBE_WORKS : PROBE_FAILED;
 	if (e != NULL)
 		p->error = *e;
 	probe_order();

@@ -81,7 +81,7 @@ sandbox_gone(struct sandbox *sb)
 	nsandboxes--;
 	timer_clear(&sb->timer);
 	group_end(sb);
-	offer_release(sb->offer_fd);
+	offer_release(sb->offer_fd, sb->uid);
 	buf_free(&sb->request_spec);
 	free(sb->mounts);
 	free(sb);

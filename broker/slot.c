@@ -25,8 +25,6 @@
 
 #define SLOTS_DIR	"/run/sandboxd-slots"
 #define SLOTS_AHEAD	2
-#define HELPER_SECONDS	20
-#define NFDS		6
 
 static TAILQ_HEAD(, slot) stock = TAILQ_HEAD_INITIALIZER(stock);
 static size_t nstock, nmaking;	/* of the stock, still in the making */
@@ -126,15 +124,8 @@ static void
 helper_answer(void *arg)
 {
 	struct slot *s = arg;
-	int fds[NFDS], n;
 
-	if (fds_recv(s->helper_fd, &s->error, sizeof(s->error), fds, NFDS,
-	    &n) != sizeof(s->error))
-		error_set(&s->error, ERR_BACKEND, "the helper that makes "
-		    "namespaces ended without a word");
-	else if (n == NFDS)
-		s->ns = (struct slot_namespaces){ fds[0], fds[1], fds[2],
-		    fds[3], fds[4], fds[5] };
+	launch_namespaces_recv(s->helper_fd, &s->ns, &s->error);
 	loop_del(&s->watcher);
 	fd_close(&s->helper_fd);
 	nmaking--;

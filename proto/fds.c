@@ -20,6 +20,10 @@
 
 #include "proto.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83		/* Linux 6.16 */
+#endif
+
 union control {
 	struct cmsghdr	 align;
 	char		 bytes[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))];
@@ -79,6 +83,14 @@ fds_recv(int fd, void *data, size_t size, int *fds, int max, int *n)
 	return got;
 }
 
+void
+fds_refuse(int fd)
+{
+	int off = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
 static int
 compare_fds(const void *a, const void *b)
 {
@@ -106,6 +118,24 @@ fds_close_others(const int *keep, size_t n)
 }
 
 /*** Listening ***/
+
+static int
+option(int fd, int which)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, which, &value, &len) == -1 ? -1 :
+	    value;
+}
+
+bool
+fd_is_unix(int fd, bool is_listening)
+{
+	return option(fd, SO_DOMAIN) == AF_UNIX &&
+	    option(fd, SO_TYPE) == SOCK_STREAM &&
+	    option(fd, SO_ACCEPTCONN) == is_listening;
+}
 
 /* A socket that nobody answers is a dead daemon's; anything else stays. */
 static int
@@ -138,6 +168,7 @@ fd_listen(const char *path, mode_t mode, gid_t gid, struct error *e)
 		error_set(e, ERR_INVALID, "cannot make a socket %s", path);
 		goto fail;
 	}
+	fds_refuse(fd);
 	if (path_clear(fd, &sun, e) == -1)
 		goto fail;
 	old = umask(0777 & ~mode);

@@ -336,6 +336,9 @@ int	 fds_send(int, const void *, size_t, const int *, int);
 ssize_t	 fds_recv(int, void *, size_t, int *, int, int *);
 /* In a child: close all from 3 on but these (-1 are skipped). */
 void	 fds_close_others(const int *, size_t);
+/* What is sent to it, or to one it accepts, has none, if the kernel can. */
+void	 fds_refuse(int);
+bool	 fd_is_unix(int, bool);		/* a stream socket; it listens */
 /* A stream socket at the path, with that mode; gid 0: leave it.  Or -1. */
 int	 fd_listen(const char *, mode_t, gid_t, struct error *);
 

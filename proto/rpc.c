@@ -26,10 +26,6 @@
 
 #include "proto.h"
 
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS	83		/* Linux 6.16 */
-#endif
-
 #define IN_FIRST	4096u
 #define KEEP_SIZE	(64u * 1024)	/* memory kept while idle */
 #define PIECES_MAX	RPC_FDS_QUEUE_MAX
@@ -98,10 +94,7 @@ rpc_new(int fd)
 void
 rpc_refuse_fds(struct rpc *r)
 {
-	int off = 0;
-
-	/* Where the kernel can, the sender gets the error. */
-	setsockopt(r->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+	fds_refuse(r->fd);
 	r->has_no_fds = true;
 }
 
