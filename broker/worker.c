@@ -27,6 +27,7 @@
 #define KILL_MS		1000	/* then the worker hears that some live on */
 #define LOOK_MS		1	/* and then twice as long each time */
 #define KILL_LOOK_MS	20	/* but no longer than this while killing */
+#define DONE_LOOKS	16	/* of a time, by turns: there may be many */
 #define LOOKS_MS	200	/* no longer: the next request looks again */
 
 static int program_fd = -1;
@@ -117,17 +118,23 @@ groups_look(void *arg)
 {
 	struct sandbox *sb = arg;
 	struct groups *g = &sb->groups;
+	struct exec_group *x;
 	bool is_killing = false, has_done = false;
-	size_t i = 0;
+	size_t i, k;
+	int looks = DONE_LOOKS;
 
-	while (i < g->n) {
-		if (group_look(sb, &g->table[i])) {
-			g->table[i] = g->table[--g->n];
-			continue;
+	for (i = g->at, k = g->n; k > 0; i++, k--) {
+		x = &g->table[i % g->n];
+		has_done |= x->is_done;
+		if (x->deadline == 0) {
+			if (!x->is_done || looks-- <= 0)
+				continue;
+			g->at = i + 1;
 		}
-		is_killing |= g->table[i].deadline != 0;
-		has_done |= g->table[i].is_done;
-		i++;
+		if (group_look(sb, x))
+			*x = g->table[--g->n];
+		else
+			is_killing |= x->deadline != 0;
 	}
 	g->pause *= 2;
 	if (is_killing && g->pause > KILL_LOOK_MS)
