@@ -6,7 +6,8 @@
  * Everything inside runs under it, the agent too.  Three kinds of calls:
  * allowed, refused with EPERM because programs should be told so, and all
  * others, which do not exist (ENOSYS), so that a new kernel's calls are not
- * open before somebody looked at them and libraries fall back.
+ * open before somebody looked at them and libraries fall back.  The old
+ * asynchronous io (io_setup) is one of them: all of a host share one number.
  *
  * Compiled by the broker once at its start.  Arguments that the kernel takes
  * as int are compared by their low 32 bits, as the kernel does; what is
@@ -91,9 +92,8 @@ static const char *const allowed[] = {
 	"epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait",
 	"epoll_pwait2", "epoll_wait", "eventfd", "eventfd2",
 	"inotify_add_watch", "inotify_init", "inotify_init1",
-	"inotify_rm_watch", "io_cancel", "io_destroy", "io_getevents",
-	"io_pgetevents", "io_pgetevents_time64", "io_setup", "io_submit",
-	"_newselect", "poll", "ppoll", "ppoll_time64", "pselect6",
+	"inotify_rm_watch", "_newselect", "poll", "ppoll", "ppoll_time64",
+	"pselect6",
 	"pselect6_time64", "select", "signalfd", "signalfd4",
 	"timerfd_create", "timerfd_gettime", "timerfd_gettime64",
 	"timerfd_settime", "timerfd_settime64",

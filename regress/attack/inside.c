@@ -366,7 +366,7 @@ static const struct {
 	{ "clock_settime", SYS_clock_settime }, { "acct", SYS_acct },
 	{ "quotactl", SYS_quotactl }, { "syslog", SYS_syslog },
 	{ "sethostname", SYS_sethostname }, { "vhangup", SYS_vhangup },
-	{ "io_uring_setup", NR_IO_URING_SETUP },
+	{ "io_uring_setup", NR_IO_URING_SETUP }, { "io_setup", SYS_io_setup },
 #if defined(__x86_64__)
 	{ "iopl", SYS_iopl }, { "ioperm", SYS_ioperm },
 #endif
