@@ -4,22 +4,22 @@
 . "${srcdir:-.}/regress/sh/lib.sh"
 
 # A service that writes on when asked to, and says how it fared.
-service='mkfifo /tmp/go$$ && echo $$ >/tmp/name
-	(trap "echo PIPE >/tmp/sig" PIPE
-	read line </tmp/go$$
+service='mkfifo $D/go$$ && echo $$ >$D/name
+	(trap "echo PIPE >$D/sig" PIPE
+	read line <$D/go$$
 	i=0
 	while [ $i -lt 3000 ]; do
 		echo "a line of the log that is rather long" || break
 		i=$((i + 1))
 	done
-	echo $i >/tmp/wrote) &
+	echo $i >$D/wrote) &
 	echo started'
 
 lives() {
-	is "$(ctl exec "$id" -- sh -c 'rm -f /tmp/sig /tmp/wrote
-	    echo >/tmp/go$(cat /tmp/name)
-	    until [ -s /tmp/wrote ]; do sleep 0.01; done
-	    cat /tmp/wrote /tmp/sig 2>/dev/null')" 3000 "$1"
+	is "$(ctl exec -e D="$dir" "$id" -- sh -c 'rm -f $D/sig $D/wrote
+	    echo >$D/go$(cat $D/name)
+	    until [ -s $D/wrote ]; do sleep 0.01; done
+	    cat $D/wrote $D/sig 2>/dev/null')" 3000 "$1"
 }
 
 # Are there so many?  On the host there may be others besides.
@@ -30,6 +30,11 @@ sleepers() {
 
 background() {
 	nap=10$$
+	dir=/tmp
+	if [ "$backend" = host ]; then
+		mkdir "$tmp/inside"
+		dir=$tmp/inside
+	fi
 	# Over at once, though a child has the output open.
 	ctl exec "$id" -- sh -c 'sleep '$nap' & echo ok' >"$tmp/out"
 	is "$(cat "$tmp/out")" ok 'a file'
@@ -43,9 +48,9 @@ background() {
 	! gone "$cat_pid" || fail 'the end of a pipe that is open'
 
 	# Not killed by SIGPIPE when nobody listens any more.
-	is "$(ctl exec --output 1M "$id" -- sh -c "$service")" started
+	is "$(ctl exec --output 1M -e D="$dir" "$id" -- sh -c "$service")" started
 	lives 'relayed with a limit'
-	number=$(ctl exec -d "$id" -- sh -c "$service")
+	number=$(ctl exec -d -e D="$dir" "$id" -- sh -c "$service")
 	status 0 ctl wait "$number"
 	is "$(ctl attach "$number")" started
 	lives detached
