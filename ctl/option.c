@@ -80,7 +80,8 @@ set_number(struct options *o, const struct option *opt, const char *text,
 	uint64_t n;
 
 	if (parse(text, &n, &error) == -1) {
-		say("%s: --%s: %s", o->command, opt->name, error.message);
+		say("%s: --%s: %s; %s", o->command, opt->name, error.message,
+		    error.fix);
 		return -1;
 	}
 	if (n == 0) {

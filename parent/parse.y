@@ -25,7 +25,8 @@ static void
 check(int rc)
 {
 	if (rc == -1)
-		yyerror("%s", problem.message);
+		yyerror("%s%s%s", problem.message,
+		    problem.fix[0] == '\0' ? "" : "; ", problem.fix);
 }
 %}
 

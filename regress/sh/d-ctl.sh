@@ -30,7 +30,8 @@ says "run: --tty=1: takes no value$fix" "$ctl" run --tty=1 -- true
 for bad in '--memory=much' '--memory=0' '--memory=-1' '--memory=1e3' \
     '--timeout=soon' '--timeout=0' '--cpus=x' '--pids=x' '--pids=-1' \
     '--pids=18446744073709551616' '--ttl=' '--output='; do
-	says "create: ${bad%=*}: " "$ctl" create "$bad"
+	says "create: ${bad%=*}: ('.*' is not a (size|duration|number)|has to be)" \
+	    "$ctl" create "$bad"
 done
 says 'ls: -o xml: unknown format; ' "$ctl" ls -o xml
 
