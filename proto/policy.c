@@ -137,3 +137,15 @@ policy_unpack(struct view packed, struct policy *p, struct error *e)
 	}
 	return 0;
 }
+
+void
+policy_free(struct policy *p)
+{
+	if (p->order_rows != &p->override)
+		free(p->order_rows);
+	free(p->listen_rows);
+	free(p->profile_rows);
+	free(p->rule_rows);
+	buf_free(&p->bytes);
+	memset(p, 0, sizeof(*p));
+}

@@ -514,7 +514,8 @@ struct policy {
 	uint32_t	 nlisten, nprofile, nrule, norder;
 };
 
-/* Copies the bytes; never freed. */
+/* Copies the bytes; to be freed after failure too. */
 int	 policy_unpack(struct view, struct policy *, struct error *);
+void	 policy_free(struct policy *);
 
 #endif

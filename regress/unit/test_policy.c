@@ -140,9 +140,11 @@ policy_override_takes_the_orders_place(void **state)
 	assert_int_equal(policy_unpack(view(), &p, &e), 0);
 	assert_int_equal(p.norder, 1);
 	assert_true(view_is(p.order_rows[0], "NS"));
+	policy_free(&p);
 	policy_make("auto");
 	assert_int_equal(policy_unpack(view(), &p, &e), 0);
 	assert_int_equal(p.norder, 2);
+	policy_free(&p);
 }
 
 /* Cut anywhere it is refused, and nothing reads beyond its end. */
@@ -159,9 +161,11 @@ policy_cut_is_refused(void **state)
 	for (n = 0; n < made.n; n++) {
 		copy = xcalloc(1, n + 1);
 		memcpy(copy, made.p, n);
-		if (scan_is_one((struct view){ copy, n }))
+		if (scan_is_one((struct view){ copy, n })) {
 			assert_int_equal(policy_unpack(
 			    (struct view){ copy, n }, &p, &e), -1);
+			policy_free(&p);
+		}
 		free(copy);
 	}
 }
@@ -181,6 +185,7 @@ policy_rule_for_nobody_is_refused(void **state)
 	put_array(&made, 1);
 	put_rule(true, "everybody", 0, "", "");
 	assert_int_equal(policy_unpack(view(), &p, &e), -1);
+	policy_free(&p);
 }
 
 static void
@@ -299,6 +304,14 @@ set(void **state)
 	return 0;
 }
 
+static int
+unset(void **state)
+{
+	(void)state;
+	buf_free(&made);
+	return 0;
+}
+
 int
 main(void)
 {
@@ -314,5 +327,5 @@ main(void)
 		cmocka_unit_test(judge_floor_keeps_weaker_backends_out),
 	};
 
-	return cmocka_run_group_tests(tests, set, NULL);
+	return cmocka_run_group_tests(tests, set, unset);
 }
