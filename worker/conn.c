@@ -224,9 +224,26 @@ pending_new(struct conn *c, struct exec *x, struct pending_list *list,
 	return p;
 }
 
+/* All connections share what may be held: the worker has no memory limit. */
+static size_t held;
+
+int
+pending_hold(struct pending *p, struct view v, struct error *e)
+{
+	if (v.n > HELD_MAX - held)
+		return error_set(e, ERR_BUSY, "requests of %zu bytes wait "
+		    "already", held);
+	held += p->held = p->n = v.n;
+	p->p = xcalloc(1, v.n + 1);
+	if (v.n > 0)
+		memcpy(p->p, v.p, v.n);
+	return 0;
+}
+
 void
 pending_free(struct pending *p)
 {
+	held -= p->held;
 	TAILQ_REMOVE(&p->conn->pendings, p, of_conn);
 	TAILQ_REMOVE(p->list, p, of_exec);
 	p->conn->npendings--;

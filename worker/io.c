@@ -197,17 +197,21 @@ attach_call(struct call *call, struct error *e)
 	struct attach_params	 p = { 0 };
 	struct attach		 a = { .fds = { -1, -1, -1 } };
 	struct exec		*x = call->exec;
-	unsigned int		 i;
+	unsigned int		 i, which;
 	int			 r = 0;
 
 	if (field_unpack_map(attach_fields, 3, call->params, &p, e) == -1 ||
 	    attach_streams(x, &p, &a, e) == -1)
 		return -1;
-	for (i = 0; i < a.n && r == 0; i++) {
-		a.offsets[i] = p.offset;
-		r = a.which[i] == 0 ? attach_input(call, &a.fds[i], e) :
-		    attach_output(call, a.which[i], &a.offsets[i], &a.fds[i],
-		    e);
+	/* Input last: its end would end the command's input. */
+	for (i = 0; i < 2 * a.n && r == 0; i++) {
+		which = a.which[i % a.n];
+		if ((which == 0) != (i >= a.n))
+			continue;
+		a.offsets[i % a.n] = p.offset;
+		r = which == 0 ? attach_input(call, &a.fds[i % a.n], e) :
+		    attach_output(call, which, &a.offsets[i % a.n],
+		    &a.fds[i % a.n], e);
 	}
 	if (r == -1) {
 		/* The ends that are ours see the hang-up. */
@@ -410,10 +414,9 @@ write_call(struct call *call, struct error *e)
 	if (p == NULL)
 		return -1;
 	p->eof = w.eof;
-	p->n = w.data.n;
-	if (p->n > 0) {
-		p->p = xcalloc(1, p->n);
-		memcpy(p->p, w.data.p, p->n);
+	if (pending_hold(p, w.data, e) == -1) {
+		pending_free(p);
+		return -1;
 	}
 	in->queued += p->n;
 	input_pump(in);

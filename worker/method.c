@@ -102,10 +102,10 @@ method_defer(const struct method *m, struct call *call, struct error *e)
 	if (p == NULL)
 		return -1;
 	p->method = m;
-	p->n = call->params.n;
-	p->p = xcalloc(1, p->n);
-	memcpy(p->p, call->params.p, p->n);
-	return 0;
+	if (pending_hold(p, call->params, e) == 0)
+		return 0;
+	pending_free(p);
+	return -1;
 }
 
 void

@@ -18,6 +18,8 @@
 
 static void	source_event(evutil_socket_t, short, void *);
 
+static size_t nsources;
+
 int
 source_new(struct input *in, struct conn *c, enum end_kind kind, int fd,
     struct error *e)
@@ -26,6 +28,11 @@ source_new(struct input *in, struct conn *c, enum end_kind kind, int fd,
 	struct event_base	*base = in->exec->worker->base;
 	int			 fds[2] = { -1, -1 };
 
+	if (nsources >= SOURCES_MAX) {
+		fd_close(&fd);
+		return error_set(e, ERR_LIMIT, "%zu streams are attached",
+		    nsources);
+	}
 	if (kind == END_FIFO && pipe2(fds, O_CLOEXEC | O_NONBLOCK) == -1) {
 		fd_close(&fd);
 		return error_sys(e, ERR_LIMIT, errno, "no pipe to copy by");
@@ -41,6 +48,7 @@ source_new(struct input *in, struct conn *c, enum end_kind kind, int fd,
 	event_assign(&s->ev, base, kind == END_FILE ? -1 : fd,
 	    kind == END_FILE ? 0 : EV_READ, source_event, s);
 	TAILQ_INSERT_TAIL(&in->sources, s, entry);
+	nsources++;
 	return 0;
 }
 
@@ -48,6 +56,7 @@ void
 source_free(struct source *s)
 {
 	TAILQ_REMOVE(&s->in->sources, s, entry);
+	nsources--;
 	event_del(&s->ev);
 	fd_close(&s->fd);
 	fd_close(&s->pipe[0]);

@@ -22,7 +22,9 @@
 #define READ_MAX	(64 * 1024)	/* bytes of one read of a stream */
 #define READ_TURN	(256 * 1024)	/* bytes of one stream in one turn */
 #define STDIN_QUEUE_MAX	(2 * 1024 * 1024) /* bytes of exec.write waiting */
+#define HELD_MAX	(32 * 1024 * 1024) /* bytes of requests that wait */
 #define SINKS_MAX	512		/* attached streams of the sandbox */
+#define SOURCES_MAX	2048		/* into it, passed ones too */
 #define ENV_PACKED_KEEP	8192
 #define DRAIN_QUIET_MS	100
 #define DRAIN_MAX_MS	1000
@@ -333,6 +335,7 @@ struct pending {
 	unsigned char		*p;
 	size_t			 n;
 	size_t			 off;
+	size_t			 held;		/* bytes of HELD_MAX */
 	bool			 eof;
 };
 
@@ -366,6 +369,8 @@ void	 conn_fail(struct conn *, uint32_t, const struct error *);
 struct pending *pending_new(struct conn *, struct exec *,
 	    struct pending_list *, enum pending_kind, uint32_t,
 	    struct error *);
+/* Keeps a copy of the bytes with it. */
+int	 pending_hold(struct pending *, struct view, struct error *);
 void	 pending_reply(struct pending *, const struct buf *);	/* frees */
 void	 pending_fail(struct pending *, const struct error *);	/* frees */
 void	 pending_free(struct pending *);

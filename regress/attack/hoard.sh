@@ -1,0 +1,11 @@
+#!/bin/sh
+# A client cannot make its worker, which is under no limit of the sandbox,
+# hoard bytes or descriptors.
+. "${srcdir:-.}/regress/sh/lib.sh"
+need_root
+need_msgpack
+daemon_start 'defaults { pids 400 }'
+PYTHONDONTWRITEBYTECODE=1 within $limit \
+    $python "$srcdir/regress/attack/hoard.py" "$sock" "$broker_pid" ||
+    fail 'hoard.py'
+daemon_stop
