@@ -94,8 +94,9 @@ side_send(struct side *p, enum msg_type type, const void *m, int fd)
 {
 	struct error	e = { 0 };
 
+	/* One that has ended already is no failure: what it answered is. */
 	if (chan_send_lent(p->chan, type, 0, m, &fd, fd == -1 ? 0 : 1, &e) ==
-	    -1)
+	    -1 && e.code != ERR_UNAVAILABLE)
 		fail_msg("%s: %s", msg_name(type), e.message);
 }
 
