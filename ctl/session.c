@@ -438,11 +438,16 @@ session_start(struct session *s)
 		    (int)getpid(), (long long)time(NULL));
 		s->exec.tag = s->tag;
 	}
+	/* In one piece: nothing is written before the attach is there. */
+	if (is_relayed)
+		sandbox_conn_hold(s->conn, 1, &error);
 	if (sandbox_exec_start_async(s->conn, &s->exec, session_started, s,
 	    &error) == -1)
 		return say_error(s->o->command, &error);
 	if (is_relayed)
 		session_attach(s);
+	if (is_relayed && sandbox_conn_hold(s->conn, 0, &error) == -1)
+		return say_error(s->o->command, &error);
 	/* The other ends are the command's alone, or there is no end. */
 	for (i = 0; i < 3; i++)
 		if (s->given[i] != -1)

@@ -88,6 +88,20 @@ sandbox_conn_request(struct sandbox_conn *conn, const char *method,
 }
 
 int
+sandbox_conn_hold(struct sandbox_conn *conn, int is_held,
+    struct sandbox_error *error)
+{
+	struct error e = { 0 };
+
+	/* One that has ended says so to the next request. */
+	if (conn->peer.rpc == NULL)
+		return 0;
+	if (rpc_hold(conn->peer.rpc, is_held != 0, &e) == -1)
+		return fault_give(error, &e);
+	return 0;
+}
+
+int
 sandbox_conn_call(struct sandbox_conn *conn, const char *method,
     const struct sandbox_params *params, const int *fds, int nfds,
     struct sandbox_reply **reply, struct sandbox_error *error)

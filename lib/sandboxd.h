@@ -273,6 +273,12 @@ int	 sandbox_conn_dispatch(struct sandbox_conn *, struct sandbox_error *);
 int	 sandbox_conn_request(struct sandbox_conn *, const char *,
 	    const struct sandbox_params *, const int *, int,
 	    sandbox_reply_fn *, void *, struct sandbox_error *);
+/*
+ * While held, requests wait; let go, they are sent in one piece: no byte of
+ * output comes between a start and the attach behind it.
+ */
+int	 sandbox_conn_hold(struct sandbox_conn *, int,
+    struct sandbox_error *);
 int	 sandbox_conn_call(struct sandbox_conn *, const char *,
 	    const struct sandbox_params *, const int *, int,
 	    struct sandbox_reply **, struct sandbox_error *);

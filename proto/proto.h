@@ -387,6 +387,8 @@ int	 rpc_reply_error(struct rpc *, uint32_t, const struct error *,
 int	 rpc_notify(struct rpc *, const char *, const struct buf *,
 	    struct error *);
 int	 rpc_flush(struct rpc *, struct error *);
+/* Held, messages are queued only; let go, they are sent as one piece. */
+int	 rpc_hold(struct rpc *, bool, struct error *);
 size_t	 rpc_pending(const struct rpc *);
 void	 rpc_error_unpack(struct view, struct error *);	/* error map */
 /*

@@ -50,6 +50,7 @@ struct rpc {
 	bool		 is_broken;	/* sending failed for good */
 	bool		 is_drained;	/* the last read was short */
 	bool		 has_no_fds;
+	bool		 is_held;	/* queue only */
 	/* Received: bytes from head on are not parsed. */
 	struct buf	 in;
 	size_t		 head;
@@ -557,6 +558,13 @@ rpc_flush(struct rpc *r, struct error *e)
 	return 0;
 }
 
+int
+rpc_hold(struct rpc *r, bool is_held, struct error *e)
+{
+	r->is_held = is_held;
+	return is_held ? 0 : rpc_flush(r, e);
+}
+
 /*
  * The caller packed a message from start on.  Queues its descriptors, which
  * are consumed, and sends what goes; on failure the message is taken back.
@@ -591,7 +599,7 @@ out_finish(struct rpc *r, size_t start, const int *fds, int nfds,
 			*r->rides_tail = ride;
 			r->rides_tail = &ride->next;
 		}
-		return rpc_flush(r, e);
+		return r->is_held ? 0 : rpc_flush(r, e);
 	}
 	r->out.n = start;
 	r->out.has_failed = false;
