@@ -50,8 +50,15 @@ daemon_start
 SANDBOXD_SOCKET=$sock
 export SANDBOXD_SOCKET
 uid=$(ctl run -- id -u)
-is "$(within $limit ./example)" "$uid
+# It asks for a limit, which needs control groups.
+if ctl run --pids 16 -- true 2>err; then
+	is "$(within $limit ./example)" "$uid
 cause exit, code 3"
+else
+	matches "$(cat err)" 'pids cannot be limited'
+	status 1 within $limit ./example 2>err
+	matches "$(cat err)" '^create: pids cannot be limited'
+fi
 is "$(ctl ls -q)" ''
 
 if command -v c++ >/dev/null; then

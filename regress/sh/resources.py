@@ -153,7 +153,9 @@ def leaks(path, rounds, backend, pids):
     time.sleep(0.3)
     workers = [p for p in before if comm(p) in (
         'sandboxd-worker', 'sandboxd-agent')]
-    held = {p: fds(p) for p in pids + workers if comm(p)}
+    # Who is not dumpable shows its descriptors to root only.
+    held = {p: fds(p) for p in pids + workers
+            if comm(p) and os.access('/proc/%d/fd' % p, os.R_OK)}
     for _ in range(rounds):
         control_failures(conn, backend)
         inside_all(inside)
@@ -161,7 +163,7 @@ def leaks(path, rounds, backend, pids):
         control(conn, path, backend)
     # A spare worker has had its sandbox and is gone.
     held = {p: n for p, n in held.items() if comm(p)}
-    assert len(held) >= 4, held
+    assert len(held) >= 4 or os.geteuid() != 0, held
     settles('descriptors', held, lambda: {p: fds(p) for p in held})
     inside.close()
     conn.call('sandbox.destroy', {'id': box})

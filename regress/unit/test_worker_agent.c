@@ -625,8 +625,13 @@ descriptors_do_not_leak(void **state)
 		ended(d, (uint32_t)u.agent_exec.exec, 0, 0);
 		driver_exits(d, (uint32_t)u.agent_exec.exec, 0);
 	}
-	/* Streams of the last few may still be closing. */
-	assert_in_range(descriptors(d->pid), before - 6, before + 6);
+	/*
+	 * Streams of the last few may still be closing.  The worker is not
+	 * dumpable: only root sees what it holds.
+	 */
+	if (geteuid() == 0)
+		assert_in_range(descriptors(d->pid), before - 6,
+		    before + 6);
 	(void)close(p[0]);
 	(void)close(p[1]);
 }
