@@ -78,7 +78,6 @@ broker_stop_check(void)
 		loop_end(broker.status);
 }
 
-/* Every sandbox of this instance ends with it. */
 void
 broker_stop(int status)
 {

@@ -2,14 +2,10 @@
 /* Copyright (c) 2026 the sandboxd authors */
 
 /*
- * The broker: the only process with rights.  It accepts clients, judges
- * requests of the front against its own policy, and makes and unmakes
- * sandboxes.  It never trusts the front's word, a worker's or an agent's,
- * never resolves a path that one of them or a client controls, and never
- * waits: everything that may block happens in a child.
- *
- * All of it is one thread around loop_run(); each file keeps its own state
- * in static variables.  Descriptors are CLOEXEC and the holder's to close.
+ * The broker, the only process with rights: what its files share; broker.c
+ * has the theory.  One thread around loop_run(); each file keeps its own
+ * state in static variables.  Descriptors are CLOEXEC and the holder's to
+ * close.  Nobody's word is trusted, and nothing here may block.
  */
 
 #ifndef BROKER_H
@@ -75,8 +71,9 @@ void	 instance_init(const char *);
 const char *instance_name(void);	/* of cgroups: "main", "x-1a2b3c4d" */
 void	 instance_sweep(void);
 void	 instance_remove(bool);		/* all, as it is private */
-int	 instance_claim(struct sandbox *, struct error *);
-void	 instance_disclaim(struct sandbox *);
+int	 instance_claim(const struct sandbox *, struct error *);
+int	 instance_meet(struct sandbox *, struct error *);
+int	 instance_disclaim(struct sandbox *);
 
 /* policy.c */
 
@@ -152,7 +149,7 @@ struct slot {
 	struct worker	*worker;	/* a spare one, or NULL */
 };
 
-#define SLOT_REST_MS	5
+#define SLOT_REST_MS	20
 
 int	 slot_init(const struct policy *, struct error *);
 bool	 slot_holds(uid_t);
@@ -195,6 +192,7 @@ struct worker *worker_new(const struct slot *, struct error *);
 int	 worker_start(struct worker *, struct sandbox *, struct error *);
 void	 worker_send(struct worker *, enum msg_type, const void *, int);
 void	 worker_free(struct worker *);	/* kills it if it lives */
+void	 group_make(struct sandbox *, uint64_t);
 void	 group_end(struct sandbox *);	/* no more looking at them */
 
 struct exec_group {

@@ -219,14 +219,7 @@ worker_undo(struct sandbox *sb)
 	return STEP_DONE;
 }
 
-/*** claim, announce ***/
-
-static int
-claim_undo(struct sandbox *sb)
-{
-	instance_disclaim(sb);
-	return STEP_DONE;
-}
+/*** announce ***/
 
 static void
 info_pack(const struct sandbox *sb, struct buf *out)
@@ -310,10 +303,10 @@ const struct step create_steps[] = {
 	{ "cgroup", true, cgroup_run, cgroup_undo },
 	{ "channels", true, channels_run, channels_undo },
 	{ "worker", false, worker_run, worker_undo },
+	{ "claim", false, instance_meet, instance_disclaim },
 	{ "environment", true, environment_run, environment_undo },
 	{ "ready", true, ready_run, ready_undo },
 	{ "verify", true, verify_run, NULL },
-	{ "claim", false, instance_claim, claim_undo },
 	{ "announce", false, announce_run, NULL },
 };
 const size_t create_nsteps = NITEMS(create_steps);

@@ -138,7 +138,11 @@ environment_run(struct sandbox *sb, struct error *e)
 		return -1;
 	sb->is_launched = true;
 	loop_add(&sb->error_watcher, sb->error_fd, EPOLLIN, text_event, sb);
-	return STEP_DONE;
+	if (sb->steps.is_probe)
+		return STEP_DONE;
+	/* While the agent starts. */
+	group_make(sb, GROUPS_AHEAD);
+	return sb->state == SB_ENDING ? STEP_WAIT : instance_claim(sb, e);
 }
 
 /*

@@ -123,23 +123,22 @@ start_time(pid_t pid)
 
 /*
  * What was granted, to whom, until when: written whole, readable by nobody
- * else, with a rendezvous socket beside it.  No fsync: the run directory does
- * not outlive the kernel, and neither does a sandbox.
+ * else.  No fsync: the run directory does not outlive the kernel, and neither
+ * does a sandbox.
  */
 int
-instance_claim(struct sandbox *sb, struct error *e)
+instance_claim(const struct sandbox *sb, struct error *e)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	char path[64], temp[64], text[1024];
 	pid_t worker = sb->worker->proc.pid;
 	int fd, n, rv = -1;
 
 	n = snprintf(text, sizeof(text), "version 1\nowner %u\nbackend %s\n"
 	    "slot %d\nends %" PRId64 "\ncgroup sandboxd-%s/%s\n"
-	    "agent %d %llu\nworker %d %llu\n", sb->uid, sb->backend->name,
+	    "child %d %llu\nworker %d %llu\n", sb->uid, sb->backend->name,
 	    sb->slot == NULL ? -1 : (int)sb->slot->number, sb->ends,
-	    instance_name(), sb->id, sb->agent_pid,
-	    start_time(sb->agent_pid), worker, start_time(worker));
+	    instance_name(), sb->id, sb->child.pid, start_time(sb->child.pid),
+	    worker, start_time(worker));
 	snprintf(path, sizeof(path), "claims/%s", sb->id);
 	snprintf(temp, sizeof(temp), "claims/%s.new", sb->id);
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
@@ -149,6 +148,15 @@ instance_claim(struct sandbox *sb, struct error *e)
 	fd_close(&fd);
 	if (rv == -1 || rename(temp, path) == -1)
 		return error_sys(e, ERR_INTERNAL, errno, "claim");
+	return 0;
+}
+
+/* The rendezvous socket beside it. */
+int
+instance_meet(struct sandbox *sb, struct error *e)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "meet/%s", sb->id);
 	sb->meet_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 	    SOCK_NONBLOCK, 0);
@@ -158,7 +166,7 @@ instance_claim(struct sandbox *sb, struct error *e)
 	return 0;
 }
 
-void
+int
 instance_disclaim(struct sandbox *sb)
 {
 	char path[64];
@@ -170,6 +178,7 @@ instance_disclaim(struct sandbox *sb)
 	unlink(path);
 	strcat(path, ".new");
 	unlink(path);
+	return STEP_DONE;
 }
 
 /*** The end, of ours and of dead ones ***/

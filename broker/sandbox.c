@@ -85,7 +85,7 @@ sandbox_gone(struct sandbox *sb)
 	buf_free(&sb->request_spec);
 	free(sb->mounts);
 	free(sb);
-	slot_fill(SLOT_REST_MS);
+	slot_fill(0);
 	broker_stop_check();
 }
 

@@ -177,7 +177,7 @@ slot_fill_now(void *arg)
 void
 slot_fill(int64_t ms)
 {
-	if (!fill.is_set)
+	if (!fill.is_set || fill.at > now_ms() + ms)
 		timer_set(&fill, ms, slot_fill_now, NULL);
 }
 

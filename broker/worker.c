@@ -150,7 +150,7 @@ group_look_now(struct sandbox *sb)
 	groups_look(sb);
 }
 
-static void
+void
 group_make(struct sandbox *sb, uint64_t count)
 {
 	struct groups *g = &sb->groups;

@@ -17,8 +17,15 @@ same_descriptors() {
 	[ "$(descriptors)" = "$before" ]
 }
 
+# With root, two slots wait ready, each with a mount namespace.
+stocked() {
+	[ "$(id -u)" != 0 ] || [ "$(find "/proc/$broker_pid/fd" -mindepth 1 \
+	    -lname 'mnt:*' | wc -l)" = 2 ]
+}
+
 ctl exec "$id" -- true
 ctl info "$id" >/dev/null
+wait_for stocked
 before=$(descriptors)
 is "$(within 200 $python "$srcdir/regress/attack/client.py" "$sock" 1)" \
     'served to the end' 'the hostile client'
