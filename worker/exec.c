@@ -254,21 +254,24 @@ exec_ask(struct exec *x, struct launch *l, struct error *e)
 		agent_eof(x, 0);
 	if (x->in != NULL)
 		input_begin(x->in);
-	for (i = 0; i < 2; i++)
-		if (x->out[i] != NULL)
-			output_begin(x->out[i]);
 	return 0;
 }
 
 void
 exec_started(struct exec *x, pid_t pid)
 {
+	int	 i;
+
 	x->pid = pid;
 	x->state = EXEC_RUNNING;
 	x->started_ms = wall_ms();
 	start_reply(x);
 	result_event(x, "exec");
 	exec_requests(x);
+	/* After an attach that came with the start: it misses no byte. */
+	for (i = 0; i < 2; i++)
+		if (x->out[i] != NULL)
+			output_begin(x->out[i]);
 	if (x->kill_on_close && x->conn == NULL)
 		exec_kill(x, NULL);
 }
