@@ -239,6 +239,20 @@ session_signals(struct session *s)
 	return 0;
 }
 
+/* Only its output is on its way still: who insists need not wait for it. */
+static void
+session_signalled(struct sandbox_reply *reply,
+    const struct sandbox_error *error, void *arg)
+{
+	struct session *s = arg;
+	char state[16];
+
+	if (error == NULL && sandbox_value_text(sandbox_value_get(
+	    sandbox_reply_value(reply), "state"), state, sizeof(state)) == 0 &&
+	    strcmp(state, "exited") == 0)
+		s->is_over = true;
+}
+
 static void
 session_forward(struct session *s, int signal)
 {
@@ -252,12 +266,14 @@ session_forward(struct session *s, int signal)
 		s->queued |= SIGNAL_BIT(signal);
 		return;
 	}
+	if (s->is_over && !(SIGNAL_BIT(signal) & SIGNALS_USER))
+		s->interrupted = signal;
 	if ((params = sandbox_params_new()) == NULL)
 		return;
 	sandbox_params_uint(params, "exec", s->number);
 	sandbox_params_uint(params, "signal", (uint64_t)signal);
 	sandbox_conn_request(s->conn, "exec.kill", params, NULL, 0,
-	    session_ignore, s, &error);
+	    session_signalled, s, &error);
 	sandbox_params_free(params);
 }
 
@@ -439,22 +455,20 @@ session_start(struct session *s)
 		s->exec.tag = s->tag;
 	}
 	/* In one piece: nothing is written before the attach is there. */
-	if (is_relayed)
-		sandbox_conn_hold(s->conn, 1, &error);
+	sandbox_conn_hold(s->conn, 1, &error);
 	if (sandbox_exec_start_async(s->conn, &s->exec, session_started, s,
 	    &error) == -1)
 		return say_error(s->o->command, &error);
 	if (is_relayed)
 		session_attach(s);
-	if (is_relayed && sandbox_conn_hold(s->conn, 0, &error) == -1)
+	if ((s->is_fresh && sandbox_exec_wait_async(s->conn, 1,
+	    session_guessed, s, &error) == -1) ||
+	    sandbox_conn_hold(s->conn, 0, &error) == -1)
 		return say_error(s->o->command, &error);
 	/* The other ends are the command's alone, or there is no end. */
 	for (i = 0; i < 3; i++)
 		if (s->given[i] != -1)
 			close(s->given[i]);
-	if (s->is_fresh && sandbox_exec_wait_async(s->conn, 1,
-	    session_guessed, s, &error) == -1)
-		return say_error(s->o->command, &error);
 	if (s->exec.has_pty)
 		tty_raw(STDIN_FILENO);
 	return session_run(s);

@@ -545,6 +545,29 @@ exec_overdue(struct exec *x)
 	exec_drain(x);
 }
 
+/*
+ * Bytes wait for the reader of a passed descriptor, and the one who passed it
+ * is there: as when the command wrote to it itself, its end waits, too.  What
+ * a limit ended does not.
+ */
+static bool
+exec_is_held(const struct exec *x)
+{
+	const struct sink	*s;
+	int			 i;
+
+	if (x->conn == NULL || x->forced != NULL)
+		return false;
+	for (i = 0; i < 2; i++) {
+		if (x->out[i] == NULL)
+			continue;
+		TAILQ_FOREACH(s, &x->out[i]->sinks, entry)
+			if (s->conn == NULL && !sink_is_flushed(s))
+				return true;
+	}
+	return false;
+}
+
 void
 exec_tick(struct exec *x)
 {
@@ -561,7 +584,10 @@ exec_tick(struct exec *x)
 	if (x->kill_by != 0 && x->kill_by <= now)
 		exec_overdue(x);
 	if (x->state == EXEC_DRAINING && x->drain_by != 0) {
-		if (x->drain_by <= now || (x->quiet_by <= now &&
+		if (exec_is_held(x)) {
+			/* sink.c comes back when some of it was taken. */
+			x->drain_by = x->quiet_by = 0;
+		} else if (x->drain_by <= now || (x->quiet_by <= now &&
 		    x->seen == x->moved)) {
 			exec_finish(x);
 		} else if (x->quiet_by <= now) {
@@ -623,5 +649,7 @@ exec_conn_closed(struct worker *w, struct conn *c)
 		if (x->kill_on_close && (x->state == EXEC_RUNNING ||
 		    x->state == EXEC_WAITING))
 			exec_kill(x, NULL);
+		else
+			exec_drain(x);
 	}
 }
