@@ -226,7 +226,7 @@ struct session {
 	bool			 is_attaching;
 	bool			 is_attached;	/* its streams have an end */
 	bool			 is_lost;	/* the daemon is */
-	bool			 is_over;	/* the command is, not its output */
+	bool			 is_over;	/* its output is not */
 	struct sandbox_error	 lost;
 	struct sandbox_result	 result;
 	struct sandbox_error	 error;
