@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A client that makes its worker hoard: hoard.py SOCKET BROKER_PID.
+"""A client that makes its worker hoard: hoard.py SOCKET BROKER_PID KB.
 
 Input that no command reads, attachments that fail halfway or are never read:
 each ends in an error for this client, and the worker, which no memory limit
@@ -11,10 +11,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(sys.argv[0]), '../sh'))
 import rpc  # noqa: E402
 
-path, broker = sys.argv[1:3]
+path, broker, large_kb = sys.argv[1:4]
 EXECS = 150
 CHUNK = b'x' * 400000
-LARGE_KB = 300000
 
 control = rpc.Conn(path)
 sandbox = control.call('sandbox.create', {'connect': True})['id']
@@ -94,5 +93,5 @@ for number in idle:
     other.answer(last)
     # Fewer than a sandbox may have connections.
     others = others[-40:] + [other]
-    assert resident_kb() < LARGE_KB, resident_kb()
+    assert resident_kb() < int(large_kb), resident_kb()
 works()
