@@ -181,33 +181,6 @@ sandbox_client_create(struct sandbox_client *client,
 	return 0;
 }
 
-/* One byte with a descriptor each: the receiver takes them one by one. */
-static int
-offer_send(int sock, int fd, struct error *e)
-{
-	union {
-		struct cmsghdr	 hdr;
-		char		 space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { "", 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control, .msg_controllen = sizeof(control) };
-	ssize_t n;
-
-	memset(&control, 0, sizeof(control));
-	control.hdr.cmsg_level = SOL_SOCKET;
-	control.hdr.cmsg_type = SCM_RIGHTS;
-	control.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(int));
-	do
-		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
-	while (n == -1 && errno == EINTR);
-	if (n == -1)
-		return error_sys(e, ERR_UNAVAILABLE, errno,
-		    "cannot pass a directory to the daemon");
-	return 0;
-}
-
 int
 sandbox_client_offer(struct sandbox_client *client, const int *dirs, int ndirs,
     uint64_t *offer, struct sandbox_error *error)
@@ -224,9 +197,13 @@ sandbox_client_offer(struct sandbox_client *client, const int *dirs, int ndirs,
 		error_set(&e, ERR_INTERNAL, "the daemon's offer is incomplete");
 		goto out;
 	}
+	/* One byte with a descriptor each: they are taken one by one. */
 	for (i = 0; i < ndirs; i++)
-		if (offer_send(sock, dirs[i], &e) == -1)
+		if (fds_send(sock, "", 1, &dirs[i], 1) == -1) {
+			error_sys(&e, ERR_UNAVAILABLE, errno,
+			    "cannot pass a directory to the daemon");
 			goto out;
+		}
 	r = 0;
  out:
 	fd_close(&sock);

@@ -224,25 +224,6 @@ frame_give(struct chan *c, const struct header *h, struct frame *f)
 	c->in_used += HEADER_SIZE + h->length;
 }
 
-/* Collects the descriptors of a record; they are the channel's now. */
-static void
-fds_collect(struct chan *c, struct msghdr *m)
-{
-	struct cmsghdr *cm;
-	size_t n;
-
-	for (cm = CMSG_FIRSTHDR(m); cm != NULL; cm = CMSG_NXTHDR(m, cm)) {
-		if (cm->cmsg_level != SOL_SOCKET ||
-		    cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		if (n > (size_t)(FRAME_FDS_MAX - c->owned_n))
-			n = (size_t)(FRAME_FDS_MAX - c->owned_n);
-		memcpy(c->owned + c->owned_n, CMSG_DATA(cm), n * sizeof(int));
-		c->owned_n += (int)n;
-	}
-}
-
 static ssize_t
 record_read(struct chan *c, struct msghdr *m)
 {
@@ -265,11 +246,7 @@ record_read(struct chan *c, struct msghdr *m)
 static int
 record_recv(struct chan *c, struct frame *f, struct error *e)
 {
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) *
-				    FRAME_FDS_MAX)];
-	} control;
+	union rights control;
 	struct iovec iov = { c->in, BUFFER_SIZE };
 	struct msghdr m = { 0 };
 	struct header h;
@@ -277,12 +254,12 @@ record_recv(struct chan *c, struct frame *f, struct error *e)
 
 	m.msg_iov = &iov;
 	m.msg_iovlen = 1;
-	m.msg_control = control.bytes;
-	m.msg_controllen = sizeof(control.bytes);
+	m.msg_control = &control;
+	m.msg_controllen = CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX);
 	c->in_used = 0;
 	if ((n = record_read(c, &m)) == -1)
 		return is_again(errno) ? 0 : closed(e, errno);
-	fds_collect(c, &m);
+	c->owned_n = rights_get(&m, c->owned, FRAME_FDS_MAX);
 	if (n == 0)
 		return closed(e, 0);
 	c->in_n = (size_t)n;
@@ -365,28 +342,14 @@ static ssize_t
 try_send(const struct chan *c, const unsigned char *p, size_t n,
     const int *fds, int nfds)
 {
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) *
-				    FRAME_FDS_MAX)];
-	} control;
+	union rights control;
 	struct iovec iov = { (void *)(uintptr_t)p, n };
 	struct msghdr m = { 0 };
-	struct cmsghdr *cm;
 	ssize_t done;
 
 	m.msg_iov = &iov;
 	m.msg_iovlen = 1;
-	if (nfds > 0) {
-		memset(&control, 0, sizeof(control));
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
-		cm = CMSG_FIRSTHDR(&m);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
-		memcpy(CMSG_DATA(cm), fds, sizeof(int) * (size_t)nfds);
-	}
+	rights_put(&m, &control, fds, nfds);
 	do {
 		done = c->is_socket ?
 		    sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) :

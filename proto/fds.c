@@ -24,62 +24,43 @@
 #define SO_PASSRIGHTS	83		/* Linux 6.16 */
 #endif
 
-union control {
-	struct cmsghdr	 align;
-	char		 bytes[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))];
-};
-
 int
 fds_send(int fd, const void *data, size_t size, const int *fds, int n)
 {
-	union control control = { 0 };
+	union rights control;
 	struct iovec iov = { (void *)(uintptr_t)data, size };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
+	ssize_t done;
 
-	if (n > 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE((size_t)n * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN((size_t)n * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, (size_t)n * sizeof(int));
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -1;
+	rights_put(&msg, &control, fds, n);
+	do {
+		done = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	} while (done == -1 && errno == EINTR);
+	return done == (ssize_t)size ? 0 : -1;
 }
 
 ssize_t
 fds_recv(int fd, void *data, size_t size, int *fds, int max, int *n)
 {
-	union control control;
+	union rights control;
 	struct iovec iov = { data, size };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = CMSG_SPACE((size_t)max * sizeof(int)),
 	};
-	struct cmsghdr *c;
 	ssize_t got;
-	int all[FRAME_FDS_MAX];
 
 	*n = 0;
 	got = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got == -1)
 		return -1;
-	for (c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		*n = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(all, CMSG_DATA(c), (size_t)*n * sizeof(int));
-	}
-	/* Alignment leaves room for one more than asked for. */
-	if (*n > max || (msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
+	*n = rights_get(&msg, fds, max);
+	if ((msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
 		while (*n > 0)
-			close(all[--*n]);
+			close(fds[--*n]);
 		errno = EMSGSIZE;
 		return -1;
 	}
-	memcpy(fds, all, (size_t)*n * sizeof(int));
 	return got;
 }
 

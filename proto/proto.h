@@ -12,6 +12,7 @@
 #define PROTO_PROTO_H
 
 #include <sys/types.h>
+#include <sys/socket.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -291,6 +292,22 @@ void	 msg_pack(enum msg_type, const void *, struct buf *);
 /* Struct error to and from BROKER_FAILED. */
 void	 msg_from_error(const struct error *, struct msg_broker_failed *);
 void	 msg_to_error(const struct msg_broker_failed *, struct error *);
+
+/* rights.c: descriptors of one message */
+
+/* Room for those of any message that we send or take. */
+union rights {
+	struct cmsghdr	 align;
+	char		 bytes[CMSG_SPACE(sizeof(int) * RPC_FDS_MAX)];
+};
+
+/* The control part of a message to send; the fds stay the caller's. */
+void	 rights_put(struct msghdr *, union rights *, const int *, int);
+/*
+ * Those that came with a received message, max at most; the caller's.  More
+ * are closed, and MSG_CTRUNC says so, as when the kernel cut them.
+ */
+int	 rights_get(struct msghdr *, int *, int);
 
 /* chan.c: frames over a socketpair (SOCK_SEQPACKET) or a byte stream */
 

@@ -200,19 +200,10 @@ static int
 fds_collect(struct rpc *r, struct msghdr *m, uint64_t end, struct error *e)
 {
 	struct piece piece = { .end = end };
-	struct cmsghdr *cm;
 	int got[RPC_FDS_MAX];
-	size_t n;
 
+	piece.nfds = rights_get(m, got, RPC_FDS_MAX);
 	piece.is_cut = (m->msg_flags & MSG_CTRUNC) != 0;
-	for (cm = CMSG_FIRSTHDR(m); cm != NULL; cm = CMSG_NXTHDR(m, cm)) {
-		if (cm->cmsg_level != SOL_SOCKET ||
-		    cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(got, CMSG_DATA(cm), n * sizeof(int));
-		piece.nfds = (int)n;
-	}
 	if (piece.nfds == 0 && !piece.is_cut)
 		return 0;
 	if (piece.is_cut || r->npieces == PIECES_MAX ||
@@ -403,10 +394,7 @@ in_room(struct rpc *r, struct error *e)
 static int
 in_read(struct rpc *r, struct error *e)
 {
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) * RPC_FDS_MAX)];
-	} control;
+	union rights control;
 	struct msghdr m = { 0 };
 	struct iovec iov;
 	ssize_t n;
@@ -418,8 +406,8 @@ in_read(struct rpc *r, struct error *e)
 	m.msg_iov = &iov;
 	m.msg_iovlen = 1;
 	if (!r->has_no_fds) {
-		m.msg_control = control.bytes;
-		m.msg_controllen = sizeof(control.bytes);
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
 	}
 	do {
 		n = recvmsg(r->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -491,29 +479,15 @@ broken(struct rpc *r, struct error *e, int sys_errno)
 static ssize_t
 try_send(const struct rpc *r, size_t n, const struct ride *ride)
 {
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) * RPC_FDS_MAX)];
-	} control;
+	union rights control;
 	struct iovec iov = { r->out.p + r->out_head, n };
 	struct msghdr m = { 0 };
-	struct cmsghdr *cm;
 	ssize_t done;
 
 	m.msg_iov = &iov;
 	m.msg_iovlen = 1;
-	if (ride != NULL) {
-		memset(&control, 0, sizeof(control));
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) *
-		    (size_t)ride->nfds);
-		cm = CMSG_FIRSTHDR(&m);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)ride->nfds);
-		memcpy(CMSG_DATA(cm), ride->fds,
-		    sizeof(int) * (size_t)ride->nfds);
-	}
+	if (ride != NULL)
+		rights_put(&m, &control, ride->fds, ride->nfds);
 	do {
 		done = sendmsg(r->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} while (done == -1 && errno == EINTR);
