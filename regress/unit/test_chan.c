@@ -26,23 +26,6 @@ struct ends {
 	int		 raw;		/* the other end */
 };
 
-static int	fds_before;
-
-static int
-count_setup(void **state)
-{
-	(void)state;
-	fds_before = fd_count();
-	return 0;
-}
-
-static int
-count_check(void **state)
-{
-	(void)state;
-	return fd_count() == fds_before ? 0 : -1;
-}
-
 static void
 ends_open(struct ends *ends, int type, unsigned int accepts)
 {
@@ -60,36 +43,6 @@ ends_close(struct ends *ends)
 {
 	chan_free(ends->chan);
 	fd_close(&ends->raw);
-}
-
-/* Sends bytes as one record, with n copies of a descriptor. */
-static void
-raw_send(int fd, const void *p, size_t n, int passed, int nfds)
-{
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) * 64)];
-	} control;
-	struct iovec iov = { (void *)(uintptr_t)p, n };
-	struct msghdr m = { 0 };
-	struct cmsghdr *cm;
-	int i;
-
-	m.msg_iov = &iov;
-	m.msg_iovlen = 1;
-	if (nfds > 0) {
-		memset(&control, 0, sizeof(control));
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
-		cm = CMSG_FIRSTHDR(&m);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
-		for (i = 0; i < nfds; i++)
-			memcpy(CMSG_DATA(cm) + sizeof(int) * (size_t)i,
-			    &passed, sizeof(int));
-	}
-	assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), n);
 }
 
 static void
@@ -123,7 +76,7 @@ check_record(const struct vector *v, void *arg)
 	struct frame f;
 	int nfds = frame_nfds(v->data), fd;
 
-	raw_send(ends->raw, v->data.p, v->data.n, STDERR_FILENO, nfds);
+	wire_send(ends->raw, v->data.p, v->data.n, STDERR_FILENO, nfds);
 	assert_int_equal(recv_code(ends->chan, &f), 1);
 	assert_int_equal(f.type, frame_type(v->data));
 	assert_int_equal(f.id, 7);
@@ -163,7 +116,7 @@ check_record_cut(const struct vector *v, void *arg)
 	(void)arg;
 	for (n = 1; n < v->data.n; n++) {
 		ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
-		raw_send(ends.raw, v->data.p, n, STDERR_FILENO,
+		wire_send(ends.raw, v->data.p, n, STDERR_FILENO,
 		    frame_nfds(v->data));
 		assert_int_equal(recv_code(ends.chan, &f), -ERR_INVALID);
 		ends_close(&ends);
@@ -194,7 +147,7 @@ check_header_changed(const struct vector *v, void *arg)
 		for (x = 1; x < 256; x += x < 8 ? 1 : 31) {
 			p[i] ^= (unsigned char)x;
 			ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
-			raw_send(ends.raw, p, v->data.n, STDERR_FILENO,
+			wire_send(ends.raw, p, v->data.n, STDERR_FILENO,
 			    frame_nfds(v->data));
 			r = recv_code(ends.chan, &f);
 			p[i] ^= (unsigned char)x;
@@ -226,7 +179,7 @@ check_bad(const struct vector *v, void *arg)
 
 	(void)arg;
 	ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
-	raw_send(ends.raw, v->data.p, v->data.n, -1, 0);
+	wire_send(ends.raw, v->data.p, v->data.n, -1, 0);
 	r = recv_code(ends.chan, &f);
 	if (r == 1)
 		r = msg_unpack(&f, &msg, NULL);
@@ -252,7 +205,7 @@ record_longer_than_any_refused(void **state)
 	(void)state;
 	ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
 	header(p, FRAME_BODY_MAX, MSG_AGENT_EXEC, 0);
-	raw_send(ends.raw, p, sizeof(p), -1, 0);
+	wire_send(ends.raw, p, sizeof(p), -1, 0);
 	assert_int_equal(recv_code(ends.chan, &f), -ERR_INVALID);
 	ends_close(&ends);
 }
@@ -273,7 +226,7 @@ check_stream(const struct vector *v, void *arg)
 	ends_open(&ends, SOCK_STREAM, ALL_DIRECTIONS);
 	if (frame_nfds(data) > 0) {
 		/* Refused as soon as the header is there. */
-		raw_send(ends.raw, p, HEADER_SIZE, -1, 0);
+		wire_send(ends.raw, p, HEADER_SIZE, -1, 0);
 		assert_int_equal(recv_code(ends.chan, &f), -ERR_INVALID);
 		ends_close(&ends);
 		ends_open(&ends, SOCK_STREAM, ALL_DIRECTIONS);
@@ -281,7 +234,7 @@ check_stream(const struct vector *v, void *arg)
 	}
 	for (i = 0; i < data.n; i++) {
 		assert_int_equal(recv_code(ends.chan, &f), 0);
-		raw_send(ends.raw, p + i, 1, -1, 0);
+		wire_send(ends.raw, p + i, 1, -1, 0);
 	}
 	assert_int_equal(recv_code(ends.chan, &f), 1);
 	assert_int_equal(f.nfds, 0);
@@ -289,7 +242,7 @@ check_stream(const struct vector *v, void *arg)
 	assert_memory_equal(f.body.p, p + HEADER_SIZE, f.body.n);
 	assert_int_equal(recv_code(ends.chan, &f), 0);
 	/* An end in the middle of a frame is an end. */
-	raw_send(ends.raw, p, data.n - 1, -1, 0);
+	wire_send(ends.raw, p, data.n - 1, -1, 0);
 	fd_close(&ends.raw);
 	assert_int_equal(recv_code(ends.chan, &f), -ERR_UNAVAILABLE);
 	ends_close(&ends);
@@ -379,7 +332,7 @@ check_direction(const struct vector *v, void *arg)
 	(void)arg;
 	for (dir = DIR_FB; dir <= DIR_XA; dir++) {
 		ends_open(&ends, SOCK_SEQPACKET, 1u << dir);
-		raw_send(ends.raw, v->data.p, v->data.n, STDERR_FILENO,
+		wire_send(ends.raw, v->data.p, v->data.n, STDERR_FILENO,
 		    frame_nfds(v->data));
 		assert_int_equal(recv_code(ends.chan, &f),
 		    dir == info->dir ? 1 : -ERR_INVALID);
@@ -459,7 +412,7 @@ descriptors_other_than_declared_refused(void **state)
 			ends_open(&ends, SOCK_SEQPACKET, ALL_DIRECTIONS);
 			header(p, 7, MSG_BROKER_CREATED, says);
 			memcpy(p + HEADER_SIZE, "\x92\xa4sb_1\xc0", 7);
-			raw_send(ends.raw, p, HEADER_SIZE + 7, STDERR_FILENO,
+			wire_send(ends.raw, p, HEADER_SIZE + 7, STDERR_FILENO,
 			    has);
 			r = recv_code(ends.chan, &f);
 			assert_int_equal(r, says == has && says <= 2 ? 1 :
@@ -744,7 +697,7 @@ end_drops_the_queue(void **state)
 	ends_close(&ends);
 }
 
-#define TEST(f)	cmocka_unit_test_setup_teardown(f, count_setup, count_check)
+#define TEST(f)	cmocka_unit_test_setup_teardown(f, fd_count_setup, fd_count_check)
 
 int
 main(void)

@@ -23,23 +23,6 @@ struct ends {
 	int		 raw;		/* the other end */
 };
 
-static int	fds_before;
-
-static int
-count_setup(void **state)
-{
-	(void)state;
-	fds_before = fd_count();
-	return 0;
-}
-
-static int
-count_check(void **state)
-{
-	(void)state;
-	return fd_count() == fds_before ? 0 : -1;
-}
-
 static void
 ends_open(struct ends *ends)
 {
@@ -72,30 +55,7 @@ ends_peer(struct ends *ends)
 static void
 raw_send(int fd, const void *p, size_t n, int nfds)
 {
-	union {
-		struct cmsghdr	 align;
-		char		 bytes[CMSG_SPACE(sizeof(int) * 64)];
-	} control;
-	struct iovec iov = { (void *)(uintptr_t)p, n };
-	struct msghdr m = { 0 };
-	struct cmsghdr *cm;
-	int i, passed = STDERR_FILENO;
-
-	m.msg_iov = &iov;
-	m.msg_iovlen = 1;
-	if (nfds > 0) {
-		memset(&control, 0, sizeof(control));
-		m.msg_control = control.bytes;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
-		cm = CMSG_FIRSTHDR(&m);
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
-		for (i = 0; i < nfds; i++)
-			memcpy(CMSG_DATA(cm) + sizeof(int) * (size_t)i,
-			    &passed, sizeof(int));
-	}
-	assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), n);
+	wire_send(fd, p, n, STDERR_FILENO, nfds);
 }
 
 /* 1, 0, or minus the error's code. */
@@ -741,7 +701,7 @@ detach_gives_rest_and_fd(void **state)
 	fd_close(&ends.raw);
 }
 
-#define TEST(f)	cmocka_unit_test_setup_teardown(f, count_setup, count_check)
+#define TEST(f)	cmocka_unit_test_setup_teardown(f, fd_count_setup, fd_count_check)
 
 int
 main(void)

@@ -101,6 +101,53 @@ fd_count(void)
 	return n;
 }
 
+static int	fds_before;
+
+int
+fd_count_setup(void **state)
+{
+	(void)state;
+	fds_before = fd_count();
+	return 0;
+}
+
+int
+fd_count_check(void **state)
+{
+	(void)state;
+	return fd_count() == fds_before ? 0 : -1;
+}
+
+/* Not by rights_put(): more than any of our messages may carry. */
+void
+wire_send(int fd, const void *p, size_t n, int passed, int nfds)
+{
+	union {
+		struct cmsghdr	 align;
+		char		 bytes[CMSG_SPACE(sizeof(int) * 64)];
+	} control;
+	struct iovec iov = { (void *)(uintptr_t)p, n };
+	struct msghdr m = { 0 };
+	struct cmsghdr *cm;
+	int i;
+
+	m.msg_iov = &iov;
+	m.msg_iovlen = 1;
+	if (nfds > 0) {
+		memset(&control, 0, sizeof(control));
+		m.msg_control = control.bytes;
+		m.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
+		cm = CMSG_FIRSTHDR(&m);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
+		for (i = 0; i < nfds; i++)
+			memcpy(CMSG_DATA(cm) + sizeof(int) * (size_t)i,
+			    &passed, sizeof(int));
+	}
+	assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), n);
+}
+
 uint64_t
 random_next(uint64_t *state)
 {

@@ -33,6 +33,11 @@ struct view wire_read(const char *, const char *);
 unsigned char *wire_copy(struct view, size_t);
 /* Open descriptors of this process. */
 int	 fd_count(void);
+/* Set-up and tear-down: the test leaves as many as there were. */
+int	 fd_count_setup(void **);
+int	 fd_count_check(void **);
+/* Sends bytes in one piece, with n copies (up to 64) of a descriptor. */
+void	 wire_send(int, const void *, size_t, int, int);
 /* Repeatable pseudo-random numbers. */
 uint64_t random_next(uint64_t *);
 
