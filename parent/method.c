@@ -86,20 +86,6 @@ reply_sandbox(struct request *r, const struct sandbox *s, int fd)
 	request_reply(r, &b, fd);
 }
 
-static void
-put_pair_uint(struct buf *b, const char *key, uint64_t value)
-{
-	put_str(b, key);
-	put_uint(b, value);
-}
-
-static void
-put_pair_str(struct buf *b, const char *key, const char *value)
-{
-	put_str(b, key);
-	put_str(b, value);
-}
-
 /*** hello, server ***/
 
 static int
@@ -110,13 +96,13 @@ hello(struct request *r, struct params *p, struct error *e)
 	(void)p;
 	(void)e;
 	put_map(&b, 8);
-	put_pair_str(&b, "version", SANDBOXD_VERSION);
-	put_pair_uint(&b, "protocol", PROTOCOL);
-	put_pair_uint(&b, "pid", (uint64_t)getpid());
-	put_pair_str(&b, "boot", front_boot());
-	put_pair_str(&b, "instance", front_instance());
-	put_pair_str(&b, "backend", front_backend());
-	put_pair_uint(&b, "uid", client_uid(r->client));
+	pairs_put_str(&b, "version", SANDBOXD_VERSION);
+	pairs_put_uint(&b, "protocol", PROTOCOL);
+	pairs_put_uint(&b, "pid", (uint64_t)getpid());
+	pairs_put_str(&b, "boot", front_boot());
+	pairs_put_str(&b, "instance", front_instance());
+	pairs_put_str(&b, "backend", front_backend());
+	pairs_put_uint(&b, "uid", client_uid(r->client));
 	put_str(&b, "admin");
 	put_bool(&b, client_is_admin(r->client));
 	request_reply(r, &b, -1);
@@ -157,10 +143,10 @@ server_stats(struct request *r, struct params *p, struct error *e)
 	(void)p;
 	(void)e;
 	put_map(&b, 4);
-	put_pair_uint(&b, "sandboxes", sandbox_count());
-	put_pair_uint(&b, "clients", client_count());
-	put_pair_uint(&b, "requests", request_count());
-	put_pair_uint(&b, "events", event_log_last());
+	pairs_put_uint(&b, "sandboxes", sandbox_count());
+	pairs_put_uint(&b, "clients", client_count());
+	pairs_put_uint(&b, "requests", request_count());
+	pairs_put_uint(&b, "events", event_log_last());
 	request_reply(r, &b, -1);
 	return 0;
 }
@@ -194,8 +180,8 @@ offered(struct request *r, const void *msg, struct frame *frame,
 		return;
 	}
 	put_map(&b, 2);
-	put_pair_uint(&b, "offer", m->offer);
-	put_pair_uint(&b, "fds", 1);
+	pairs_put_uint(&b, "offer", m->offer);
+	pairs_put_uint(&b, "fds", 1);
 	request_reply(r, &b, fd);
 }
 
@@ -366,9 +352,9 @@ connected(struct request *r, const void *msg, struct frame *frame,
 		return;
 	}
 	put_map(&b, 2);
-	put_pair_str(&b, "id", r->id);
+	pairs_put_str(&b, "id", r->id);
 	if (!r->has_tunnel) {
-		put_pair_uint(&b, "fds", 1);
+		pairs_put_uint(&b, "fds", 1);
 		request_reply(r, &b, fd);
 		return;
 	}
@@ -428,7 +414,7 @@ sandbox_end(struct sandbox *s, const char *cause, struct view text)
 		}
 		log_info("%s: %s", s->id, cause);
 		put_map(&b, 2);
-		put_pair_str(&b, "cause", cause);
+		pairs_put_str(&b, "cause", cause);
 		put_str(&b, "text");
 		put_str_view(&b, text);
 		event_log_add(kind, s->owner, s->id, 0,
@@ -580,8 +566,8 @@ event_subscribe(struct request *r, struct params *p, struct error *e)
 		    "%llu; is this number of an earlier life of the daemon?",
 		    (unsigned long long)last);
 	put_map(&b, 3);
-	put_pair_str(&b, "boot", front_boot());
-	put_pair_uint(&b, "seq", last);
+	pairs_put_str(&b, "boot", front_boot());
+	pairs_put_uint(&b, "seq", last);
 	put_str(&b, "missed");
 	put_bool(&b, since < event_log_dropped());
 	request_reply(r, &b, -1);

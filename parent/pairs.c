@@ -44,3 +44,17 @@ pairs_add(struct buf *b, uint32_t *count, struct view map,
 	}
 	return get_end(&c);
 }
+
+void
+pairs_put_uint(struct buf *b, const char *key, uint64_t value)
+{
+	put_str(b, key);
+	put_uint(b, value);
+}
+
+void
+pairs_put_str(struct buf *b, const char *key, const char *value)
+{
+	put_str(b, key);
+	put_str(b, value);
+}

@@ -350,6 +350,8 @@ void	 event_log_add(const char *, uid_t, const char *, uint64_t,
  */
 int	 pairs_add(struct buf *, uint32_t *, struct view,
 	    const char *const *);
+void	 pairs_put_uint(struct buf *, const char *, uint64_t);
+void	 pairs_put_str(struct buf *, const char *, const char *);
 
 /* tunnel.c: bytes both ways, unread */
 

@@ -11,27 +11,13 @@
 #include "parent/parent.h"
 
 static void
-put_pair_uint(struct buf *b, const char *key, uint64_t value)
-{
-	put_str(b, key);
-	put_uint(b, value);
-}
-
-static void
-put_pair_str(struct buf *b, const char *key, const char *value)
-{
-	put_str(b, key);
-	put_str(b, value);
-}
-
-static void
 listen_pack(const struct conf_listen *l, struct buf *b)
 {
 	put_map(b, 2 + l->has_group);
-	put_pair_str(b, "path", l->path);
-	put_pair_uint(b, "mode", l->mode);
+	pairs_put_str(b, "path", l->path);
+	pairs_put_uint(b, "mode", l->mode);
 	if (l->has_group)
-		put_pair_uint(b, "gid", l->gid);
+		pairs_put_uint(b, "gid", l->gid);
 }
 
 static void
@@ -46,19 +32,19 @@ rule_pack(const struct conf_rule *r, struct buf *b)
 	put_map(b, 3u + (r->profile != NULL) + (r->backend != NULL));
 	put_str(b, "permit");
 	put_bool(b, r->is_permit);
-	put_pair_str(b, "subject", subjects[r->subject]);
-	put_pair_uint(b, "id", r->id);
+	pairs_put_str(b, "subject", subjects[r->subject]);
+	pairs_put_uint(b, "id", r->id);
 	if (r->profile != NULL)
-		put_pair_str(b, "profile", r->profile);
+		pairs_put_str(b, "profile", r->profile);
 	if (r->backend != NULL)
-		put_pair_str(b, "backend", r->backend);
+		pairs_put_str(b, "backend", r->backend);
 }
 
 static void
 profile_pack(const struct conf_profile *p, struct buf *b)
 {
 	put_map(b, 2);
-	put_pair_str(b, "name", p->name);
+	pairs_put_str(b, "name", p->name);
 	put_str(b, "spec");
 	spec_pack(&p->spec, b);
 }
@@ -69,10 +55,10 @@ policy_pack(const struct conf *conf, struct buf *b)
 	size_t i;
 
 	put_map(b, 10u + (conf->override != NULL));
-	put_pair_uint(b, "uid", conf->uid);
-	put_pair_uint(b, "gid", conf->gid);
-	put_pair_uint(b, "base", conf->base);
-	put_pair_uint(b, "count", conf->count);
+	pairs_put_uint(b, "uid", conf->uid);
+	pairs_put_uint(b, "gid", conf->gid);
+	pairs_put_uint(b, "base", conf->base);
+	pairs_put_uint(b, "count", conf->count);
 	put_str(b, "private");
 	put_bool(b, conf->is_private);
 	put_str(b, "listen");
@@ -94,5 +80,5 @@ policy_pack(const struct conf *conf, struct buf *b)
 	for (i = 0; i < conf->nrules; i++)
 		rule_pack(&conf->rules[i], b);
 	if (conf->override != NULL)
-		put_pair_str(b, "override", conf->override);
+		pairs_put_str(b, "override", conf->override);
 }
