@@ -139,13 +139,7 @@ bwrap_probe(bool is_root, struct error *e)
 		error_fix(e, "as root: chmod u-s %s", path);
 		return -1;
 	}
-	if (access("/proc/self/ns/user", F_OK) == -1) {
-		error_set(e, ERR_UNAVAILABLE,
-		    "no user namespaces, or no /proc");
-		error_fix(e, "use a kernel with CONFIG_USER_NS, mount /proc");
-		return -1;
-	}
-	return are_namespaces_off(e) ? -1 : 0;
+	return namespace_probe(e) == -1 || are_namespaces_off(e) ? -1 : 0;
 }
 
 /*** The command line ***/
@@ -252,21 +246,16 @@ add_systems(struct args *a, struct error *e)
 {
 	char host[32], target[4096];
 	const char *const *p;
-	ssize_t n;
+	int n;
 
 	for (p = picture_system; *p != NULL; p++) {
+		n = picture_target(*p, target, sizeof(target));
+		if (n == -1)
+			continue;
 		snprintf(host, sizeof(host), "/%s", *p);
-		n = readlink(host, target, sizeof(target) - 1);
-		if (n > 0) {
-			target[n] = '\0';
-			add(a, "--symlink");
-			add_text(a, "%s", target);
-			add_text(a, "%s", host);
-		} else if (errno != ENOENT) {
-			add(a, "--ro-bind");
-			add_text(a, "%s", host);
-			add_text(a, "%s", host);
-		}
+		add(a, n > 0 ? "--symlink" : "--ro-bind");
+		add_text(a, "%s", n > 0 ? target : host);
+		add_text(a, "%s", host);
 	}
 	for (p = picture_etc; *p != NULL; p++)
 		add_etc(*p, a, e);

@@ -57,6 +57,11 @@ extern const struct picture_device picture_devices[];
 extern const char *const picture_proc_masked[];
 extern const char *const picture_proc_readonly[];
 
+/*
+ * What the host has at /NAME: the length of a link's target, which ends with
+ * NUL; 0 for a tree; -1 when it is not there.
+ */
+int	 picture_target(const char *, char *, size_t);
 /* Calls for each etc/java-N-openjdk: Debian keeps parts of Java there. */
 int	 picture_java(int (*)(const char *, void *, struct error *), void *,
 	    struct error *);
@@ -65,6 +70,8 @@ int	 picture_destination(const char *, struct error *);
 
 /* namespace.c */
 
+/* Whether the kernel has user namespaces at all; -1 with cause and fix. */
+int	 namespace_probe(struct error *);
 /*
  * A user namespace with these maps ("0 70000 1\n"), in which no further one
  * can be made and that no process is in.  CLOEXEC, the caller's.

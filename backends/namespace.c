@@ -220,6 +220,16 @@ namespace_user(const char *uid_map, const char *gid_map, struct error *e)
 	return fd;
 }
 
+int
+namespace_probe(struct error *e)
+{
+	if (access("/proc/self/ns/user", F_OK) == 0)
+		return 0;
+	error_set(e, ERR_UNAVAILABLE, "no user namespaces, or no /proc");
+	error_fix(e, "use a kernel with CONFIG_USER_NS, mount /proc");
+	return -1;
+}
+
 static void
 close_all(struct slot_namespaces *s)
 {

@@ -52,12 +52,8 @@ ns_probe(bool is_root, struct error *e)
 		error_fix(e, "start sandboxd outside of the container");
 		return -1;
 	}
-	if (access("/proc/self/ns/user", F_OK) == -1) {
-		error_set(e, ERR_UNAVAILABLE,
-		    "no user namespaces, or no /proc");
-		error_fix(e, "use a kernel with CONFIG_USER_NS, mount /proc");
+	if (namespace_probe(e) == -1)
 		return -1;
-	}
 	/* The newest of the calls that are needed. */
 	if (mount_setattr(-1, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == -1 &&
 	    errno != EBADF) {

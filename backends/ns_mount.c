@@ -514,18 +514,14 @@ mount_system(const char *path, void *arg, struct error *e)
 static int
 mount_systems(struct tree *t, struct error *e)
 {
-	char host[32], target[PATH_MAX];
+	char target[PATH_MAX];
 	const char *const *p;
-	ssize_t n;
+	int n;
 
 	for (p = picture_system; *p != NULL; p++) {
-		snprintf(host, sizeof(host), "/%s", *p);
-		n = readlink(host, target, sizeof(target) - 1);
-		if (n > 0) {
-			target[n] = '\0';
-			if (make_link(t, *p, target, e) == -1)
-				return -1;
-		} else if (errno != ENOENT && mount_system(*p, t, e) == -1)
+		n = picture_target(*p, target, sizeof(target));
+		if ((n > 0 && make_link(t, *p, target, e) == -1) ||
+		    (n == 0 && mount_system(*p, t, e) == -1))
 			return -1;
 	}
 	for (p = picture_etc; *p != NULL; p++)

@@ -11,8 +11,10 @@
 #include "config.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/child.h"
 #include "proto/proto.h"
@@ -78,6 +80,20 @@ const char *const picture_proc_masked[] = {
 const char *const picture_proc_readonly[] = {
 	"sys", "sysrq-trigger", "bus", "fs", "irq", NULL
 };
+
+int
+picture_target(const char *name, char *target, size_t cap)
+{
+	char host[32];
+	ssize_t n;
+
+	snprintf(host, sizeof(host), "/%s", name);
+	n = readlink(host, target, cap - 1);
+	if (n == -1)
+		return errno == ENOENT ? -1 : 0;
+	target[n] = '\0';
+	return (int)n;
+}
 
 int
 picture_java(int (*add)(const char *, void *, struct error *), void *arg,
