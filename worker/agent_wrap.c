@@ -16,34 +16,41 @@
 #define AGENT_QUEUE_HIGH	(1024 * 1024)
 #define RETRY_MS		5
 
-struct answer {
-	enum msg_type	 type;
-	bool		 is_stream;	/* on byte channels only */
-	int		(*take)(struct worker *, const struct frame *,
-			    struct error *);
+/* What an agent says of an exec; each begins with its number. */
+union answer {
+	uint64_t			 exec;
+	struct msg_agent_started	 started;
+	struct msg_agent_failed		 failed;
+	struct msg_agent_exited		 exited;
+	struct msg_agent_killed		 killed;
+	struct msg_agent_data		 data;
+	struct msg_agent_credit		 credit;
+	struct msg_agent_eof		 eof;
+	struct msg_agent_closed		 closed;
 };
 
-static int	 hello_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 started_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 failed_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 exited_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 killed_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 data_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 credit_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 eof_take(struct worker *, const struct frame *,
-		    struct error *);
-static int	 closed_take(struct worker *, const struct frame *,
-		    struct error *);
+#define BEGINS_WITH_EXEC(name)						\
+	_Static_assert(offsetof(struct msg_agent_##name, exec) == 0, #name)
+BEGINS_WITH_EXEC(started);
+BEGINS_WITH_EXEC(failed);
+BEGINS_WITH_EXEC(exited);
+BEGINS_WITH_EXEC(killed);
+BEGINS_WITH_EXEC(data);
+BEGINS_WITH_EXEC(credit);
+BEGINS_WITH_EXEC(eof);
+BEGINS_WITH_EXEC(closed);
 
-static const struct answer answers[] = {
-	{ MSG_AGENT_HELLO,	false,	hello_take },
+/* -1: it does not fit the exec. */
+typedef int take_fn(struct exec *, const union answer *, struct error *);
+
+static take_fn	 started_take, failed_take, exited_take, killed_take,
+		 data_take, credit_take, eof_take, closed_take;
+
+static const struct {
+	enum msg_type	 type;
+	bool		 is_stream;	/* on byte channels only */
+	take_fn		*take;
+} answers[] = {
 	{ MSG_AGENT_STARTED,	false,	started_take },
 	{ MSG_AGENT_FAILED,	false,	failed_take },
 	{ MSG_AGENT_EXITED,	false,	exited_take },
@@ -66,35 +73,14 @@ agent_gone(const struct error *e, void *arg)
 	worker_over(w, "lost", "the agent is lost: %s", e->message);
 }
 
-void
-agent_frame(struct chan *c, struct frame *f, void *arg)
-{
-	const struct answer	*a;
-	struct worker		*w = arg;
-	struct error		 e = { 0 }, why = { 0 };
-	size_t			 i;
-
-	(void)c;
-	log_debug("%s: %s", w->id, msg_name(f->type));
-	for (i = 0, a = NULL; i < sizeof(answers) / sizeof(answers[0]); i++)
-		if (answers[i].type == f->type)
-			a = &answers[i];
-	if (a == NULL || (a->is_stream && !w->is_stream) ||
-	    (w->state == WORKER_STARTED) != (f->type == MSG_AGENT_HELLO))
-		error_set(&e, ERR_INVALID, "out of order");
-	else if (a->take(w, f, &e) == 0)
-		return;
-	error_set(&why, ERR_INVALID, "bad %s: %s", msg_name(f->type),
-	    e.message);
-	agent_gone(&why, w);
-}
-
 static int
 hello_take(struct worker *w, const struct frame *f, struct error *e)
 {
 	struct msg_agent_hello	 m;
 	struct msg_worker_ready	 r;
 
+	if (w->state != WORKER_STARTED)
+		return error_set(e, ERR_INVALID, "out of order");
 	if (msg_unpack(f, &m, e) == -1)
 		return -1;
 	if (m.version != WIRE_VERSION)
@@ -108,17 +94,45 @@ hello_take(struct worker *w, const struct frame *f, struct error *e)
 }
 
 /*
- * The exec that a frame is about.  0 with NULL: it was there and is
- * forgotten, or its end was decided without the agent.
+ * An exec that was there and is forgotten, or whose end was decided without
+ * the agent, may still be spoken of; one that was never asked for may not.
  */
 static int
-answer_exec(struct worker *w, uint64_t id, struct exec **x, struct error *e)
+answer_take(struct worker *w, const struct frame *f, struct error *e)
 {
-	*x = exec_find(w, id);
-	if (*x == NULL && (id == 0 || id > w->last_id))
+	union answer	 m;
+	struct exec	*x;
+	size_t		 i, n = sizeof(answers) / sizeof(answers[0]);
+
+	for (i = 0; i < n && answers[i].type != f->type; i++)
+		;
+	if (i == n || (answers[i].is_stream && !w->is_stream) ||
+	    w->state == WORKER_STARTED)
+		return error_set(e, ERR_INVALID, "out of order");
+	if (msg_unpack(f, &m, e) == -1)
+		return -1;
+	if ((x = exec_find(w, m.exec)) != NULL)
+		return answers[i].take(x, &m, e);
+	if (m.exec == 0 || m.exec > w->last_id)
 		return error_set(e, ERR_INVALID, "exec %u was never asked for",
-		    (unsigned int)id);
+		    (unsigned int)m.exec);
 	return 0;
+}
+
+void
+agent_frame(struct chan *c, struct frame *f, void *arg)
+{
+	struct worker	*w = arg;
+	struct error	 e = { 0 }, why = { 0 };
+
+	(void)c;
+	log_debug("%s: %s", w->id, msg_name(f->type));
+	if ((f->type == MSG_AGENT_HELLO ? hello_take(w, f, &e) :
+	    answer_take(w, f, &e)) == 0)
+		return;
+	error_set(&why, ERR_INVALID, "bad %s: %s", msg_name(f->type),
+	    e.message);
+	agent_gone(&why, w);
 }
 
 static int
@@ -129,19 +143,11 @@ answer_unfit(const struct exec *x, struct error *e)
 }
 
 static int
-started_take(struct worker *w, const struct frame *f, struct error *e)
+started_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_started	 m;
-	struct exec			*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL)
-		return 0;
 	if (x->state != EXEC_STARTING)
 		return answer_unfit(x, e);
-	exec_started(x, (pid_t)m.pid);
+	exec_started(x, (pid_t)m->started.pid);
 	return 0;
 }
 
@@ -167,120 +173,75 @@ failed_error(const struct msg_agent_failed *m, struct error *e)
 }
 
 static int
-failed_take(struct worker *w, const struct frame *f, struct error *e)
+failed_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_failed	 m;
-	struct error		 why = { 0 };
-	struct exec		*x;
+	struct error	 why = { 0 };
 
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL)
-		return 0;
 	if (x->state != EXEC_STARTING)
 		return answer_unfit(x, e);
-	failed_error(&m, &why);
+	failed_error(&m->failed, &why);
 	exec_failed(x, &why);
 	return 0;
 }
 
 static int
-exited_take(struct worker *w, const struct frame *f, struct error *e)
+exited_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_exited	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL || x->is_forced)
+	if (x->is_forced)
 		return 0;
 	if (x->state != EXEC_RUNNING)
 		return answer_unfit(x, e);
-	exec_exited(x, &m);
+	exec_exited(x, &m->exited);
 	return 0;
 }
 
 static int
-killed_take(struct worker *w, const struct frame *f, struct error *e)
+killed_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_killed	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL)
-		return 0;
-	if (!x->is_killing || w->has_groups)
+	(void)m;
+	if (!x->is_killing || x->worker->has_groups)
 		return answer_unfit(x, e);
 	exec_killed(x, true);
 	return 0;
 }
 
 static int
-data_take(struct worker *w, const struct frame *f, struct error *e)
+data_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_data	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL)
-		return 0;
-	if (exec_is_early(x) || m.stream == 0)
+	if (exec_is_early(x) || m->data.stream == 0)
 		return answer_unfit(x, e);
-	if (x->out[m.stream - 1] == NULL)
+	if (x->out[m->data.stream - 1] == NULL)
 		return error_set(e, ERR_INVALID, "exec %u has no such stream",
 		    x->id);
-	return output_data(x->out[m.stream - 1], m.data, e);
+	return output_data(x->out[m->data.stream - 1], m->data.data, e);
 }
 
 static int
-credit_take(struct worker *w, const struct frame *f, struct error *e)
+credit_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_credit	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL || x->in == NULL)
+	if (x->in == NULL)
 		return 0;
-	if (m.stream != 0)
+	if (m->credit.stream != 0)
 		return answer_unfit(x, e);
-	return input_credit(x->in, m.bytes, e);
+	return input_credit(x->in, m->credit.bytes, e);
 }
 
 static int
-eof_take(struct worker *w, const struct frame *f, struct error *e)
+eof_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_eof	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x == NULL || m.stream == 0 || x->out[m.stream - 1] == NULL)
+	if (m->eof.stream == 0 || x->out[m->eof.stream - 1] == NULL)
 		return 0;
 	if (exec_is_early(x))
 		return answer_unfit(x, e);
-	output_eof(x->out[m.stream - 1]);
+	output_eof(x->out[m->eof.stream - 1]);
 	return 0;
 }
 
 static int
-closed_take(struct worker *w, const struct frame *f, struct error *e)
+closed_take(struct exec *x, const union answer *m, struct error *e)
 {
-	struct msg_agent_closed	 m;
-	struct exec		*x;
-
-	if (msg_unpack(f, &m, e) == -1 ||
-	    answer_exec(w, m.exec, &x, e) == -1)
-		return -1;
-	if (x != NULL && m.stream == 0 && x->in != NULL)
+	(void)e;
+	if (m->closed.stream == 0 && x->in != NULL)
 		input_close(x->in);
 	return 0;
 }
