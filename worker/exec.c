@@ -236,14 +236,14 @@ exec_launch_next(struct worker *w)
 static int
 exec_ask(struct exec *x, struct launch *l, struct error *e)
 {
-	int	 i;
+	int	 r;
 
 	x->state = EXEC_STARTING;
 	/* The process uses its first time before it is reported. */
 	x->began_us = clock_us();
-	i = agent_exec(x, l, e);
+	r = agent_exec(x, l, e);
 	l->nfds = 0;
-	if (i == -1)
+	if (r == -1)
 		return -1;
 	/* In case that the agent never answers. */
 	x->start_by = x->began_us / 1000 + START_MAX_MS;
@@ -553,18 +553,13 @@ exec_overdue(struct exec *x)
 static bool
 exec_is_held(const struct exec *x)
 {
-	const struct sink	*s;
-	int			 i;
+	int	 i;
 
 	if (x->conn == NULL || x->forced != NULL)
 		return false;
-	for (i = 0; i < 2; i++) {
-		if (x->out[i] == NULL)
-			continue;
-		TAILQ_FOREACH(s, &x->out[i]->sinks, entry)
-			if (s->conn == NULL && !sink_is_flushed(s))
-				return true;
-	}
+	for (i = 0; i < 2; i++)
+		if (x->out[i] != NULL && !output_is_flushed(x->out[i]))
+			return true;
 	return false;
 }
 

@@ -197,22 +197,22 @@ attach_call(struct call *call, struct error *e)
 	struct attach_params	 p = { 0 };
 	struct attach		 a = { .fds = { -1, -1, -1 } };
 	struct exec		*x = call->exec;
-	unsigned int		 i, which;
+	unsigned int		 i;
 	int			 r = 0;
 
 	if (field_unpack_map(attach_fields, 3, call->params, &p, e) == -1 ||
 	    attach_streams(x, &p, &a, e) == -1)
 		return -1;
-	/* Input last: its end would end the command's input. */
-	for (i = 0; i < 2 * a.n && r == 0; i++) {
-		which = a.which[i % a.n];
-		if ((which == 0) != (i >= a.n))
-			continue;
-		a.offsets[i % a.n] = p.offset;
-		r = which == 0 ? attach_input(call, &a.fds[i % a.n], e) :
-		    attach_output(call, which, &a.offsets[i % a.n],
-		    &a.fds[i % a.n], e);
+	for (i = 0; i < a.n && r == 0; i++) {
+		a.offsets[i] = p.offset;
+		if (a.which[i] != 0)
+			r = attach_output(call, a.which[i], &a.offsets[i],
+			    &a.fds[i], e);
 	}
+	/* Input last: its end would end the command's input. */
+	for (i = 0; i < a.n && r == 0; i++)
+		if (a.which[i] == 0)
+			r = attach_input(call, &a.fds[i], e);
 	if (r == -1) {
 		/* The ends that are ours see the hang-up. */
 		for (i = 0; i < a.n; i++)
@@ -221,12 +221,12 @@ attach_call(struct call *call, struct error *e)
 	}
 	attach_reply(call, &a);
 	for (i = 0; i < a.n; i++) {
-		if (a.which[i] == 0)
+		if (a.which[i] == 0) {
 			input_pump(x->in);
-		else
-			output_moved(x->out[a.which[i] - 1]);
-		if (a.which[i] != 0)
-			output_push(x->out[a.which[i] - 1]);
+			continue;
+		}
+		output_moved(x->out[a.which[i] - 1]);
+		output_push(x->out[a.which[i] - 1]);
 	}
 	return 0;
 }

@@ -364,16 +364,20 @@ output_drop(struct output *o)
 }
 
 bool
-output_is_drained(const struct output *o)
+output_is_flushed(const struct output *o)
 {
 	const struct sink	*s;
 
-	if (!o->is_eof)
-		return false;
 	TAILQ_FOREACH(s, &o->sinks, entry)
 		if (s->conn == NULL && !sink_is_flushed(s))
 			return false;
 	return true;
+}
+
+bool
+output_is_drained(const struct output *o)
+{
+	return o->is_eof && output_is_flushed(o);
 }
 
 /*

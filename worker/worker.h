@@ -161,6 +161,8 @@ void	 output_push(struct output *);	/* to the readers */
 void	 output_pull(struct output *);	/* read what is there now */
 void	 output_moved(struct output *);	/* a reader took bytes */
 void	 output_end(struct output *);	/* the exec is over */
+/* Every passed descriptor has all that was read; drained: at the end, too. */
+bool	 output_is_flushed(const struct output *);
 bool	 output_is_drained(const struct output *);
 bool	 output_is_full(const struct output *);
 uint64_t output_last(const struct output *);
