@@ -135,6 +135,11 @@ quietly() {
 	"$@" >"$tmp/out" 2>"$tmp/err"
 }
 
+# For a command that signals everybody: begins its shell text, "$only_inside;".
+# Where pid 1 is not the agent, that would be the whole machine.
+only_inside='read -r init </proc/1/comm
+	[ "$init" = sandboxd-agent ] || exit 99'
+
 # wait_for COMMAND...: until it succeeds; the test fails if it never does.
 wait_for() {
 	tries=0
