@@ -17,34 +17,6 @@
 
 #include "worker_driver.h"
 
-static int
-set_up(void **state)
-{
-	*state = driver_new(WITH_AGENT, NULL);
-	return 0;
-}
-
-static int
-set_up_stream(void **state)
-{
-	*state = driver_new(WITH_AGENT | WITH_STREAM, NULL);
-	return 0;
-}
-
-static int
-set_up_groups(void **state)
-{
-	*state = driver_new(WITH_AGENT | WITH_GROUPS, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	driver_free(*state);
-	return 0;
-}
-
 /* Starts with three descriptors; id of the request. */
 static uint32_t
 start_passed(struct driver *d, int in, int out, int err, const char *shell)
@@ -534,11 +506,9 @@ agent_killed_is_lost(void **state)
 	driver_wait_exit(d);
 }
 
-#define TEST(f)		cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define TEST_STREAM(f)							\
-	{ #f "_stream", f, set_up_stream, tear_down, NULL }
-#define TEST_GROUPS(f)							\
-	{ #f "_groups", f, set_up_groups, tear_down, NULL }
+#define TEST(f)		DRIVER_TEST(f, "", driver_agent)
+#define TEST_STREAM(f)	DRIVER_TEST(f, "_stream", driver_agent_stream)
+#define TEST_GROUPS(f)	DRIVER_TEST(f, "_groups", driver_agent_groups)
 
 int
 main(void)

@@ -36,13 +36,6 @@ set_up_groups(void **state)
 	return 0;
 }
 
-static int
-tear_down(void **state)
-{
-	driver_free(*state);
-	return 0;
-}
-
 /* Asks for an exec and lets it start; the number of the exec. */
 static uint32_t
 start(struct driver *d, const char *more)
@@ -636,11 +629,9 @@ descriptors_do_not_leak(void **state)
 	(void)close(p[1]);
 }
 
-#define TEST(f)		cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define TEST_STREAM(f)							\
-	{ #f "_stream", f, set_up_stream, tear_down, NULL }
-#define TEST_GROUPS(f)							\
-	cmocka_unit_test_setup_teardown(f, set_up_groups, tear_down)
+#define TEST(f)		DRIVER_TEST(f, "", set_up)
+#define TEST_STREAM(f)	DRIVER_TEST(f, "_stream", set_up_stream)
+#define TEST_GROUPS(f)	DRIVER_TEST(f, "", set_up_groups)
 
 int
 main(void)

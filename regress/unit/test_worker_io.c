@@ -19,34 +19,6 @@
 
 #include "worker_driver.h"
 
-static int
-set_up(void **state)
-{
-	*state = driver_new(WITH_AGENT, NULL);
-	return 0;
-}
-
-static int
-set_up_stream(void **state)
-{
-	*state = driver_new(WITH_AGENT | WITH_STREAM, NULL);
-	return 0;
-}
-
-static int
-set_up_groups(void **state)
-{
-	*state = driver_new(WITH_AGENT | WITH_GROUPS, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	driver_free(*state);
-	return 0;
-}
-
 /* Bytes that differ with their position. */
 static void
 pattern(unsigned char *p, size_t n)
@@ -620,8 +592,8 @@ background_output_is_read_on(void **state)
 }
 
 #define TEST(f)								\
-	{ #f, f, set_up, tear_down, NULL },				\
-	{ #f "_stream", f, set_up_stream, tear_down, NULL }
+	DRIVER_TEST(f, "", driver_agent),				\
+	DRIVER_TEST(f, "_stream", driver_agent_stream)
 
 int
 main(void)
@@ -648,7 +620,7 @@ main(void)
 		TEST(exit_does_not_wait_for_background),
 		TEST(background_output_is_read_on),
 		cmocka_unit_test_setup_teardown(relay_is_byte_exact,
-		    set_up_groups, tear_down),
+		    driver_agent_groups, driver_tear_down),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

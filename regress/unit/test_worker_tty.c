@@ -17,27 +17,6 @@
 
 #include "worker_driver.h"
 
-static int
-set_up(void **state)
-{
-	*state = driver_new(WITH_AGENT, NULL);
-	return 0;
-}
-
-static int
-set_up_stream(void **state)
-{
-	*state = driver_new(WITH_AGENT | WITH_STREAM, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	driver_free(*state);
-	return 0;
-}
-
 /*** Terminals ***/
 
 static void
@@ -230,8 +209,8 @@ stalled_streams_use_no_time(void **state)
 }
 
 #define TEST(f)								\
-	{ #f, f, set_up, tear_down, NULL },				\
-	{ #f "_stream", f, set_up_stream, tear_down, NULL }
+	DRIVER_TEST(f, "", driver_agent),				\
+	DRIVER_TEST(f, "_stream", driver_agent_stream)
 
 int
 main(void)

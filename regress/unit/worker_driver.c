@@ -573,6 +573,34 @@ driver_free(struct driver *d)
 	free(d);
 }
 
+int
+driver_agent(void **state)
+{
+	*state = driver_new(WITH_AGENT, NULL);
+	return 0;
+}
+
+int
+driver_agent_stream(void **state)
+{
+	*state = driver_new(WITH_AGENT | WITH_STREAM, NULL);
+	return 0;
+}
+
+int
+driver_agent_groups(void **state)
+{
+	*state = driver_new(WITH_AGENT | WITH_GROUPS, NULL);
+	return 0;
+}
+
+int
+driver_tear_down(void **state)
+{
+	driver_free(*state);
+	return 0;
+}
+
 void
 driver_call(struct driver *d, struct reply *r, const char *method,
     const char *fmt, ...)

@@ -106,6 +106,13 @@ struct driver *driver_new(unsigned int, const struct limits *);
 /* Ends the sandbox, and expects the worker to exit with 0. */
 void	 driver_free(struct driver *);
 void	 driver_wait_exit(struct driver *);
+/* Set-up and tear-down of a test: a real agent, and how it is reached. */
+int	 driver_agent(void **);
+int	 driver_agent_stream(void **);
+int	 driver_agent_groups(void **);
+int	 driver_tear_down(void **);
+#define DRIVER_TEST(f, suffix, set_up)					\
+	{ #f suffix, f, set_up, driver_tear_down, NULL }
 /* A further client, with a handle. */
 void	 client_open(struct driver *, struct client *, uint64_t);
 void	 client_close(struct client *);
