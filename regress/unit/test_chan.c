@@ -697,7 +697,9 @@ end_drops_the_queue(void **state)
 	ends_close(&ends);
 }
 
-#define TEST(f)	cmocka_unit_test_setup_teardown(f, fd_count_setup, fd_count_check)
+#define TEST(f)								\
+	cmocka_unit_test_setup_teardown(f, fd_count_setup,		\
+	    fd_count_check)
 
 int
 main(void)

@@ -701,7 +701,9 @@ detach_gives_rest_and_fd(void **state)
 	fd_close(&ends.raw);
 }
 
-#define TEST(f)	cmocka_unit_test_setup_teardown(f, fd_count_setup, fd_count_check)
+#define TEST(f)								\
+	cmocka_unit_test_setup_teardown(f, fd_count_setup,		\
+	    fd_count_check)
 
 int
 main(void)
